@@ -1,0 +1,28 @@
+"""Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
+
+from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
+from dpquantiles.errors import DemandTooLarge, MissingBackend
+from dpquantiles.grid import FloatGrid, UniformGrid
+from dpquantiles.mechanisms import JointExp
+from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import ArrayView
+from dpquantiles.version import __version__
+
+__all__ = [
+    "ArrayView",
+    "DemandTooLarge",
+    "FloatGrid",
+    "JointExp",
+    "MissingBackend",
+    "Neighbors",
+    "PureDP",
+    "Release",
+    "UniformGrid",
+    "__version__",
+    "deciles",
+    "median",
+    "percentiles",
+    "quantiles",
+    "quartiles",
+]

@@ -1,0 +1,80 @@
+"""The one place where all meet: public parameters are settled, then data are read, then drawn."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid, default_grid
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.privacy import Neighbors
+from dpquantiles.release import Release
+from dpquantiles.sources import memory
+from dpquantiles.views import ArrayView
+from dpquantiles.views.array import MISSING_POLICIES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A release as it is asked for: public parameters only, checked once."""
+
+    q: tuple[float, ...]
+    epsilon: float
+    bounds: tuple[Any, Any] | None = None
+    resolution: Any = None
+    grid: Grid | None = None
+    neighbors: str = Neighbors.SWAP
+    size: int | None = None
+    missing: Any = None
+    mechanism: str = "joint_exp"
+
+    def __post_init__(self) -> None:
+        require.choice(MECHANISMS, mechanism=self.mechanism)
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", _pair(self.bounds))
+        if self.grid is not None and (self.bounds is not None or self.resolution is not None):
+            raise ValueError("grid must stand alone, got bounds or resolution beside it")
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+        object.__setattr__(self, "missing", self._missing_policy())
+        self.build()
+
+    def _missing_policy(self) -> Any:
+        swap = self.neighbors is Neighbors.SWAP
+        if self.missing is None:
+            return "upper" if swap else "drop"
+        if isinstance(self.missing, str):
+            require.choice(MISSING_POLICIES, missing=self.missing)
+        if swap and self.missing == "drop":
+            raise ValueError(
+                "missing='drop' would show how many records are missing, which swap neighbors "
+                "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
+            )
+        return self.missing
+
+    def build(self) -> Any:
+        """The mechanism for the distinct quantiles, in ascending order."""
+        return MECHANISMS[self.mechanism](
+            q=tuple(sorted(set(self.q))),
+            epsilon=self.epsilon,
+            neighbors=self.neighbors,
+            size=self.size,
+        )
+
+
+def _pair(bounds: Any) -> tuple[Any, Any]:
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise TypeError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
+    return lower, upper
+
+
+def run(data: Any, request: Request, bits: Bits) -> Release:
+    """Read, draw, and hand back the answers in the order asked."""
+    values, kind = memory.read(data)
+    grid = request.grid or default_grid(kind, request.bounds, request.resolution)
+    view = ArrayView(values, grid, missing=request.missing)
+    release: Release = request.build().release(view, bits)
+    answers = dict(zip(release.q, release.values, strict=True))
+    return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))

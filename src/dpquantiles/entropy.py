@@ -1,0 +1,40 @@
+"""Random bits: from the operating system (private) or from a seed (reproducible, never private)."""
+
+import random
+from typing import Protocol
+
+SEEDED_NOTE = (
+    "no privacy guarantee: the random bits came from a reproducible generator, "
+    "so whoever knows its seed can take the noise away"
+)
+
+
+class Bits(Protocol):
+    """The only source of randomness in the library: `getrandbits(k)`, k uniform bits as an int."""
+
+    def getrandbits(self, k: int, /) -> int: ...
+
+
+def system() -> Bits:
+    """The operating system's cryptographic generator."""
+    return random.SystemRandom()
+
+
+def require_bits(*, rng: object) -> Bits:
+    """`rng` as a source of bits; None stands for the system's."""
+    if rng is None:
+        return system()
+    if isinstance(rng, type) or not callable(getattr(rng, "getrandbits", None)):
+        raise TypeError(
+            "rng must have a getrandbits method, such as random.Random(7), "
+            f"got {rng!r} of type {type(rng).__name__}"
+        )
+    return rng  # type: ignore[return-value]
+
+
+def is_private(bits: Bits) -> bool:
+    """Whether a release drawn from these bits may carry a guarantee.
+
+    An exact type check: a subclass could replace `getrandbits` by something predictable.
+    """
+    return type(bits) is random.SystemRandom

@@ -1,0 +1,121 @@
+"""Exact draws from unlimited random bits: coins, integers, subsets, weights, discrete Laplace noise.
+
+A coin of probability p, p a double, is exact: p = num / 2**k, so compare k random bits with num.
+Probabilities far below the smallest double are products of coins, so no tail is cut off.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.entropy import Bits
+
+FAINT = 512.0
+"""A log probability below -FAINT is tossed as several coins."""
+
+
+def coin(bits: Bits, probability: float) -> bool:
+    """True with exactly this probability."""
+    numerator, denominator = probability.as_integer_ratio()
+    return bits.getrandbits(denominator.bit_length() - 1) < numerator
+
+
+def faint_coin(bits: Bits, log_odds: float) -> bool:
+    """True with probability e / (1 + e), e = exp(log_odds), for log_odds <= 0."""
+    while log_odds < -FAINT:
+        if log_odds == -math.inf or not coin(bits, math.exp(-FAINT)):
+            return False
+        log_odds += FAINT
+    odds = math.exp(log_odds)
+    return coin(bits, odds / (1.0 + odds))
+
+
+def chooses_first(bits: Bits, log_first: float, log_second: float) -> bool:
+    """True with probability first / (first + second); the toss is for the smaller side."""
+    if log_first <= log_second:
+        return faint_coin(bits, log_first - log_second)
+    return not faint_coin(bits, log_second - log_first)
+
+
+def below(bits: Bits, bound: int) -> int:
+    """A uniform integer in 0 .. bound-1, by rejection."""
+    width = (bound - 1).bit_length()
+    while (candidate := bits.getrandbits(width)) >= bound:
+        pass
+    return candidate
+
+
+def weighted(bits: Bits, log_weights: NDArray[np.float64]) -> int:
+    """An index drawn with probability proportional to exp(log_weights).
+
+    A descent from the root of a binary tree of pairwise sums, one coin per level.
+    """
+    levels = [log_weights]
+    while len(levels[-1]) > 1:
+        level = levels[-1]
+        if len(level) % 2:
+            level = levels[-1] = np.append(level, -np.inf)
+        levels.append(np.logaddexp(level[0::2], level[1::2]))
+    index = 0
+    for level in reversed(levels[:-1]):
+        left, right = float(level[2 * index]), float(level[2 * index + 1])
+        index = 2 * index + (not chooses_first(bits, left, right))
+    return index
+
+
+def descent_depth(length: int) -> int:
+    """The roundings behind one draw of `weighted`: a sum and a coin per level."""
+    return 4 * max(1, length - 1).bit_length()
+
+
+def sorted_with_repeats(bits: Bits, choices: int, count: int) -> list[int]:
+    """A uniform nondecreasing vector of `count` integers in 0 .. choices-1.
+
+    Such vectors are the `count`-subsets of 0 .. choices+count-2, less 0, 1, 2, ...; the subset is
+    drawn by Floyd's method.
+    """
+    chosen: set[int] = set()
+    for top in range(choices - 1, choices + count - 1):
+        candidate = below(bits, top + 1)
+        chosen.add(top if candidate in chosen else candidate)
+    return [element - shift for shift, element in enumerate(sorted(chosen))]
+
+
+def bernoulli_exp(bits: Bits, exponent: Fraction) -> bool:
+    """True with probability exp(-exponent), exactly, for a rational exponent >= 0.
+
+    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 1.
+    """
+    while exponent > 1:
+        if not _bernoulli_exp_fraction(bits, Fraction(1)):
+            return False
+        exponent -= 1
+    return _bernoulli_exp_fraction(bits, exponent)
+
+
+def _bernoulli_exp_fraction(bits: Bits, exponent: Fraction) -> bool:
+    tosses = 1
+    while below(bits, exponent.denominator * tosses) < exponent.numerator:
+        tosses += 1
+    return tosses % 2 == 1
+
+
+def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
+    """An integer z with probability proportional to exp(-epsilon |z|), exactly.
+
+    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2, with scale t/s = 1/epsilon.
+    """
+    s, t = epsilon.numerator, epsilon.denominator
+    while True:
+        remainder = below(bits, t)
+        if not bernoulli_exp(bits, Fraction(remainder, t)):
+            continue
+        quotient = 0
+        while _bernoulli_exp_fraction(bits, Fraction(1)):
+            quotient += 1
+        magnitude = (remainder + t * quotient) // s
+        negative = bits.getrandbits(1) == 1
+        if not (negative and magnitude == 0):
+            return -magnitude if negative else magnitude

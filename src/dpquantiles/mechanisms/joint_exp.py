@@ -1,0 +1,365 @@
+"""JointExp: many quantiles by one exponential mechanism, exact on an integer grid.
+
+Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), with a grid in
+place of the continuum, ties treated as sets, and a rank window that makes the cost independent of
+the number of records. Proof and equation numbers: `joint_exp.md` beside this file.
+
+    targets   T_k = round(q_k nu),  nu the public size                                        (1)
+    path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
+    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (3)
+    law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (4)
+
+`lo(v)` and `hi(v)` count the records below, and at or below, v. A path is inside when it stays
+within [min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B is what makes
+the window private: it is as large as the most that a neighbor can gain or lose by crossing its
+edge. Rate c = epsilon / (2 sensitivity), less what rounding costs.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpquantiles import entropy, require
+from dpquantiles.entropy import Bits
+from dpquantiles.errors import DemandTooLarge
+from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.kernels import draws, precision, scans
+from dpquantiles.kernels.forward import Ints, Masses, copy_terms, forward, gap_widths
+from dpquantiles.mechanisms.count import PrivateCount
+from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import SortedView
+
+LOG_FLOOR_CHANCE = -64 * math.log(2)
+"""The default reach leaves the floor a chance of at most 2**-64 (a matter of use, not of privacy)."""
+
+LEAST_SURPLUS_CAP = 1024
+"""|E| beyond max(2R, this) counts as outside; any cap of at least 2R is private."""
+
+COUNT_SHARE = 0.2
+"""The share of epsilon that buys the number of records where it is neither public nor given."""
+
+MOST_STATES = 1 << 25
+"""The most cells (answers times axis length) of a forward pass: about 1.5 GB."""
+
+
+class Geometry(NamedTuple):
+    """All that follows from public numbers and, under add-remove, from n."""
+
+    targets: Ints
+    surplus: int
+    far: bool
+    """|E| is over the cap: no path counts as inside, only the floor is left."""
+    start: int
+    length: int
+    decay: float
+    log_floor: float
+    log_volume: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointExp:
+    """All quantiles `q` at once, at total privacy loss `epsilon`.
+
+    `reach` is the half-width R of the rank window; None picks it from public numbers so that the
+    floor is never seen. `size` is the public size nu under add-remove neighbors; without it a
+    release spends a share of epsilon on a private count (`COUNT_SHARE`).
+    """
+
+    name: ClassVar[str] = "joint_exp"
+    q: tuple[float, ...]
+    epsilon: float
+    neighbors: Neighbors = Neighbors.SWAP
+    reach: int | None = None
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+        if self.reach is not None:
+            object.__setattr__(self, "reach", require.count(minimum=1, reach=self.reach))
+        if self.size is not None:
+            if self.neighbors is Neighbors.SWAP:
+                raise ValueError(
+                    f"size must be left out under swap neighbors, where the number of records "
+                    f"is public, got {self.size!r}; for a protected number of records use "
+                    "neighbors='add-remove'"
+                )
+            object.__setattr__(self, "size", require.count(size=self.size))
+
+    @property
+    def guarantee(self) -> PureDP:
+        """epsilon-differential privacy, rounding included."""
+        return PureDP(epsilon=self.epsilon, neighbors=self.neighbors)
+
+    @property
+    def sensitivity(self) -> int:
+        """The most by which one neighbor changes the utility of an answer."""
+        return 2 if self.neighbors is Neighbors.SWAP else 1
+
+    def demand(self, n: int, grid: Grid | None = None) -> tuple[range, ...]:
+        """Positions of the sorted records that it will ask for; without a grid, for the largest."""
+        return _demand(self._geometry(n, MOST_STEPS if grid is None else grid.size), n)
+
+    def law(self, view: SortedView) -> "JointExpLaw":
+        """The exact distribution (4) on the records of a view."""
+        geometry = self._geometry(view.n, view.grid.size)
+        records = _records(view, geometry)
+        masses = forward(records, geometry.targets, geometry.start, view.n, geometry.decay)
+        order = np.argsort(self.q, kind="stable")
+        return JointExpLaw(view.grid, view.n, geometry, records, masses, order)
+
+    def sized(self, n: int, bits: Bits) -> "JointExp":
+        """This mechanism with its public size settled, bought by a private count where needed."""
+        if self.neighbors is Neighbors.SWAP or self.size is not None:
+            return self
+        count = PrivateCount(epsilon=self.epsilon * COUNT_SHARE)
+        rest = math.nextafter(self.epsilon - count.epsilon, 0.0)
+        return replace(self, epsilon=rest, size=count.draw(n, bits))
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release; seeded bits give one without a guarantee."""
+        sized = self.sized(view.n, bits)
+        private = entropy.is_private(bits)
+        return Release(
+            values=sized.law(view).draw(bits),
+            q=self.q,
+            guarantee=self.guarantee if private else None,
+            mechanism=self.name,
+            type=view.grid.kind.name,
+            note="" if private else entropy.SEEDED_NOTE,
+            provenance={
+                "epsilon": self.epsilon,
+                "neighbors": str(self.neighbors),
+                "size": view.n if self.neighbors is Neighbors.SWAP else sized.size,
+                "size_epsilon": self.epsilon - sized.epsilon,
+                "grid": view.grid.describe(),
+            },
+        )
+
+    def _geometry(self, n: int, points: int) -> Geometry:
+        if self.neighbors is Neighbors.ADD_REMOVE and self.size is None:
+            raise ValueError(
+                "size must be given for the law under add-remove neighbors; "
+                "without it only release() works, which buys a private count first"
+            )
+        nu = n if self.size is None else self.size
+        steps, delta = len(self.q), self.sensitivity
+        log_volume = math.log(math.comb(points + steps - 1, steps))
+        nominal = self.epsilon / (2 * delta)
+        reach = self.reach or _default_reach(nominal, delta, log_volume)
+        cap = 0 if self.neighbors is Neighbors.SWAP else max(2 * reach, LEAST_SURPLUS_CAP)
+        longest = 2 * reach + 1 + cap
+        if self.neighbors is Neighbors.SWAP:
+            longest = min(longest, 2 * n + 1)
+        if steps * longest > MOST_STATES:
+            raise DemandTooLarge(
+                f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
+                "each; take a larger epsilon, fewer quantiles, a coarser grid or a smaller reach"
+            )
+        decay = self._rate(longest, log_volume)
+        targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
+        surplus = n - nu
+        far = abs(surplus) > cap
+        start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
+        stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
+        log_floor = -decay * (2 * reach - delta) - _log_expm1(decay * delta)
+        length = stop - start + 1
+        return Geometry(targets, surplus, far, start, length, decay, log_floor, log_volume)
+
+    def _rate(self, longest: int, log_volume: float) -> float:
+        """c of (4): what is left of epsilon after rounding, per unit of utility."""
+        nominal = self.epsilon / (2 * self.sensitivity)
+        rounding = precision.draw_loss(len(self.q), longest, log_volume, nominal)
+        if rounding > self.epsilon / 4:
+            raise ValueError(
+                f"epsilon must be at least {4 * rounding:.2g} here, where rounding alone may cost "
+                f"{rounding:.2g}, got {self.epsilon!r}; take a larger epsilon or fewer quantiles"
+            )
+        return (self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50)
+
+
+def _log_expm1(x: float) -> float:
+    """log(exp(x) - 1) for x > 0, without overflow."""
+    return x + math.log(-math.expm1(-x))
+
+
+def _default_reach(rate: float, delta: int, log_volume: float) -> int:
+    """The reach at which even a window with a single good answer outweighs the floor."""
+    needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
+    return delta + math.ceil(needed / (2 * rate))
+
+
+def _demand(geometry: Geometry, n: int) -> tuple[range, ...]:
+    """The records on both sides of every rank of every axis, merged."""
+    runs: list[range] = []
+    for target in geometry.targets.tolist():
+        first = max(0, target + geometry.start - 1)
+        stop = min(n, target + geometry.start + geometry.length)
+        if runs and first <= runs[-1].stop:
+            runs[-1] = range(runs[-1].start, max(stop, runs[-1].stop))
+        elif first < stop:
+            runs.append(range(first, stop))
+    return tuple(runs)
+
+
+def _records(view: SortedView, geometry: Geometry) -> Ints:
+    """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
+    n, width = view.n, geometry.length + 1
+    runs = _demand(geometry, n)
+    index = [np.arange(run.start, run.stop, dtype=np.int64) for run in runs]
+    steps = view.order_statistics(np.concatenate([*index, np.empty(0, dtype=np.int64)]))
+    starts, offsets = [run.start for run in runs], np.cumsum([0, *map(len, runs)])
+    records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
+    for row, target in zip(records, geometry.targets.tolist(), strict=True):
+        first = target + geometry.start - 1
+        row[max(0, n - first) :] = view.grid.size
+        low, high = max(0, first), min(n, first + width)
+        if low < high:
+            run = bisect_right(starts, low) - 1
+            held = int(offsets[run]) + low - starts[run]
+            row[low - first : high - first] = steps[held : held + high - low]
+    return records
+
+
+@dataclass(frozen=True)
+class JointExpLaw:
+    """The law (4) of JointExp on one data set: probabilities, and exact draws by walking back."""
+
+    grid: Grid
+    n: int
+    geometry: Geometry
+    records: Ints
+    masses: Masses
+    order: Ints
+
+    @cached_property
+    def log_window(self) -> float:
+        """log of the mass of all answers whose path is inside."""
+        return -math.inf if self.geometry.far else scans.log_sum(self._ends())
+
+    @property
+    def log_uniform(self) -> float:
+        """log of the mass of the floor: B times the number of answers."""
+        return self.geometry.log_floor + self.geometry.log_volume
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability of exactly these values, in the order of the quantiles."""
+        answer = self._steps(values)
+        if (np.diff(answer) < 0).any():
+            return -math.inf
+        utility = self._utility(answer)
+        weight = np.logaddexp(self.geometry.decay * utility, self.geometry.log_floor)
+        return float(weight - np.logaddexp(self.log_window, self.log_uniform))
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+        steps = np.empty(len(self.order), dtype=np.int64)
+        steps[self.order] = self._draw_steps(bits)
+        return tuple(self.grid.decode(steps))
+
+    def _steps(self, values: Sequence[Any]) -> Ints:
+        """Values of the grid's type as steps, in ascending order of the quantiles."""
+        if len(values) != len(self.order):
+            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
+        numbers = [self.grid.kind.number(value, "values") for value in values]
+        steps = self.grid.encode(np.array(numbers))
+        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
+            raise ValueError("values must be points of the grid")
+        return steps[self.order]
+
+    def _utility(self, answer: Ints) -> float:
+        """(3), or -inf when the path leaves the window; ranks outside it need not be known."""
+        start, length = self.geometry.start, self.geometry.length
+        path, cost = 0, 0
+        if self.geometry.far:
+            return -math.inf
+        for row, step in zip(self.records, answer, strict=True):
+            low = start - 1 + int(np.searchsorted(row, step, side="left"))
+            high = start - 1 + int(np.searchsorted(row, step, side="right"))
+            if high < start or low > start + length - 1:
+                return -math.inf
+            moved = min(max(path, low), high)
+            cost += abs(moved - path)
+            path = moved
+        return -cost - abs(self.geometry.surplus - path)
+
+    def _ends(self) -> scans.Floats:
+        """Log mass of the whole answer by the error of its last cut."""
+        errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
+        away = np.abs(errors - self.geometry.surplus)
+        return self.masses.total[-1] - self.geometry.decay * away
+
+    def _draw_steps(self, bits: Bits) -> list[int]:
+        if draws.chooses_first(bits, self.log_uniform, self.log_window):
+            return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
+        walk = _Walk(self, bits)
+        return walk.back(draws.weighted(bits, self._ends()))
+
+
+class _Walk:
+    """The walk back through the forward pass: from the last answer to the first."""
+
+    def __init__(self, law: JointExpLaw, bits: Bits) -> None:
+        self.records, self.masses, self.targets = law.records, law.masses, law.geometry.targets
+        self.decay, self.bits = law.geometry.decay, bits
+
+    def back(self, cell: int) -> list[int]:
+        """The answers, drawn from the last one, whose cut has its error in this cell."""
+        answers: list[int] = []
+        k, standing = len(self.targets), self._standing(len(self.targets), cell)
+        while k > 0:
+            below, above = self.records[k - 1, cell : cell + 2].tolist()
+            if standing == "gap":
+                copies = self._copies(k, cell, above - below - 1)
+                inside = draws.sorted_with_repeats(self.bits, above - below - 1, copies)
+                answers += [below + 1 + offset for offset in reversed(inside)]
+                cell += int(self.targets[k - 1] - self.targets[k - copies])
+                k -= copies - 1
+            else:
+                answers.append(above if standing == "lower" else below)
+            k -= 1
+            if k > 0:
+                cell, standing = self._predecessor(k + 1, cell, standing)
+        return answers[::-1]
+
+    def _standing(self, k: int, cell: int) -> str:
+        """Where the k-th answer stands, given the error of its cut."""
+        if gap_widths(self.records[k - 1, cell : cell + 2])[0] < 0:
+            return "interior"
+        states = ("upper", "gap", "lower")
+        weights = np.array([getattr(self.masses, state)[k, cell] for state in states])
+        return states[draws.weighted(self.bits, weights)]
+
+    def _copies(self, k: int, cell: int, width: int) -> int:
+        """How many answers share the gap: the terms of (7)."""
+        terms = copy_terms(
+            self.masses, self.targets, k, np.array([cell]), np.array([width]), self.decay
+        )
+        return 1 + draws.weighted(self.bits, terms[:, 0])
+
+    def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
+        """Cell and standing of answer k-1, given where answer k entered its slot."""
+        if standing == "interior":
+            return cell, self._standing(k - 1, cell)
+        total, advance = self.masses.total[k - 1], int(self.targets[k - 1] - self.targets[k - 2])
+        first = 0 if standing in ("lower", "gap") else cell
+        stop = cell + 1 if standing == "lower" else min(cell + advance, len(total))
+        sources = np.arange(first, stop)
+        weights = total[first:stop] - self.decay * np.abs(sources - cell)
+        same_rank = cell + advance
+        if standing == "lower" or same_rank >= len(total):
+            source = first + draws.weighted(self.bits, weights)
+            return source, self._standing(k - 1, source)
+        tied = self.masses.upper[k - 1, same_rank] - self.decay * advance
+        choice = draws.weighted(self.bits, np.append(weights, tied))
+        if choice == len(weights):
+            return same_rank, "upper"
+        return first + choice, self._standing(k - 1, first + choice)

@@ -1,0 +1,101 @@
+"""A release: the answers, what they promise and how they were made, as one frozen value."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import privacy
+from dpquantiles.kinds import BY_NAME
+from dpquantiles.privacy import PureDP
+
+FORMAT = 1
+"""Version of the JSON layout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """Private quantiles, in the order in which they were asked for.
+
+    `guarantee` is None when the release must not be taken for private; `note` then says why.
+    Everything in a release is public: it holds answers and public parameters, never data.
+    """
+
+    values: tuple[Any, ...]
+    q: tuple[float, ...]
+    guarantee: PureDP | None
+    mechanism: str
+    type: str
+    note: str = ""
+    provenance: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def value(self) -> Any:
+        """The answer, when one quantile was asked for."""
+        if len(self.values) != 1:
+            raise ValueError(f"value is for one quantile, got {len(self.values)}; use values")
+        return self.values[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __str__(self) -> str:
+        answers = ", ".join(
+            f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)
+        )
+        return f"{answers} [{self.guarantee or self.note}]"
+
+    def _repr_html_(self) -> str:
+        # A notebook asks the value itself to be drawn; drawing is loaded only then.
+        from dpquantiles.present.html import render
+
+        return render(self)
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        kind = BY_NAME[self.type]
+        return {
+            "format": FORMAT,
+            "q": list(self.q),
+            "values": [kind.to_json(value) for value in self.values],
+            "type": self.type,
+            "mechanism": self.mechanism,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "note": self.note,
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """The release as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
+        """The release that `to_dict` wrote."""
+        if plain.get("format") != FORMAT:
+            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+        kind = BY_NAME[plain["type"]]
+        guarantee = plain["guarantee"]
+        return cls(
+            values=tuple(kind.from_json(value) for value in plain["values"]),
+            q=tuple(plain["q"]),
+            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
+            mechanism=plain["mechanism"],
+            type=plain["type"],
+            note=plain["note"],
+            provenance=plain["provenance"],
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Release":
+        """The release that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))

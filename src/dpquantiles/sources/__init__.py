@@ -1,0 +1,1 @@
+"""Where data come from; the only modules that import data libraries."""

@@ -1,0 +1,8 @@
+"""The sorted view: all that a mechanism ever sees of the data."""
+
+from dpquantiles.views.array import ArrayView
+from dpquantiles.views.protocol import SortedView
+from dpquantiles.views.recording import RecordingView
+from dpquantiles.views.window import WindowView
+
+__all__ = ["ArrayView", "RecordingView", "SortedView", "WindowView"]
