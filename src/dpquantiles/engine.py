@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
@@ -32,12 +34,21 @@ class Request:
         require.choice(MECHANISMS, mechanism=self.mechanism)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _pair(self.bounds))
-        if self.grid is not None and (self.bounds is not None or self.resolution is not None):
-            raise ValueError("grid must stand alone, got bounds or resolution beside it")
+        if self.grid is not None:
+            self._check_grid()
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
         object.__setattr__(self, "missing", self._missing_policy())
         self.build()
+
+    def _check_grid(self) -> None:
+        if not isinstance(self.grid, Grid):
+            raise TypeError(
+                "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
+                f"got {require.shown(self.grid)}"
+            )
+        if self.bounds is not None or self.resolution is not None:
+            raise ValueError("grid must stand alone, got bounds or resolution beside it")
 
     def _missing_policy(self) -> Any:
         swap = self.neighbors is Neighbors.SWAP
@@ -45,11 +56,11 @@ class Request:
             return "upper" if swap else "drop"
         if isinstance(self.missing, str):
             require.choice(MISSING_POLICIES, missing=self.missing)
-        if swap and self.missing == "drop":
-            raise ValueError(
-                "missing='drop' would show how many records are missing, which swap neighbors "
-                "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
-            )
+            if swap and self.missing == "drop":
+                raise ValueError(
+                    "missing='drop' would show how many records are missing, which swap neighbors "
+                    "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
+                )
         return self.missing
 
     def build(self) -> Any:
@@ -57,7 +68,7 @@ class Request:
         return MECHANISMS[self.mechanism](
             q=tuple(sorted(set(self.q))),
             epsilon=self.epsilon,
-            neighbors=self.neighbors,
+            neighbors=Neighbors(self.neighbors),
             size=self.size,
         )
 
@@ -66,13 +77,21 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
-        raise TypeError(f"bounds must be a pair (lower, upper), got {bounds!r}") from None
+        raise TypeError(
+            f"bounds must be a pair (lower, upper), got {require.shown(bounds)}"
+        ) from None
     return lower, upper
 
 
+@np.errstate(all="ignore")
 def run(data: Any, request: Request, bits: Bits) -> Release:
-    """Read, draw, and hand back the answers in the order asked."""
-    values, kind = memory.read(data)
+    """Read, draw, and hand back the answers in the order asked.
+
+    What NumPy says about overflow or underflow depends on the data, so the caller's own settings
+    must not turn it into a warning or an error.
+    """
+    stated = None if request.grid is None else request.grid.kind
+    values, kind = memory.read(data, stated)
     grid = request.grid or default_grid(kind, request.bounds, request.resolution)
     view = ArrayView(values, grid, missing=request.missing)
     release: Release = request.build().release(view, bits)

@@ -3,6 +3,8 @@
 import random
 from typing import Protocol
 
+from dpquantiles.require import shown
+
 SEEDED_NOTE = (
     "no privacy guarantee: the random bits came from a reproducible generator, "
     "so whoever knows its seed can take the noise away"
@@ -26,8 +28,8 @@ def require_bits(*, rng: object) -> Bits:
         return system()
     if isinstance(rng, type) or not callable(getattr(rng, "getrandbits", None)):
         raise TypeError(
-            "rng must have a getrandbits method, such as random.Random(7), "
-            f"got {rng!r} of type {type(rng).__name__}"
+            f"rng must have a getrandbits method, such as random.Random(7), got {shown(rng)}; "
+            "leave it out for a private release"
         )
     return rng  # type: ignore[return-value]
 
@@ -35,6 +37,6 @@ def require_bits(*, rng: object) -> Bits:
 def is_private(bits: Bits) -> bool:
     """Whether a release drawn from these bits may carry a guarantee.
 
-    An exact type check: a subclass could replace `getrandbits` by something predictable.
+    An exact check: a subclass or an attribute could put something predictable in its place.
     """
-    return type(bits) is random.SystemRandom
+    return type(bits) is random.SystemRandom and "getrandbits" not in vars(bits)

@@ -5,31 +5,16 @@ privacy and never raises. `decode` maps steps back to values of the grid's type,
 `encode(decode(i)) == i` for every step i.
 """
 
-import datetime as dt
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.kinds import (
-    BOOLEAN,
-    DATE,
-    INT64,
-    INTEGER,
-    MICROSECOND,
-    REAL,
-    Date,
-    Datetime,
-    DecimalUnits,
-    Duration,
-    Kind,
-    infer,
-)
+from dpquantiles.kinds import INT64, INTEGER, REAL, DecimalUnits, Kind, infer
+from dpquantiles.kinds.numbers import EXACT
 
 MOST_STEPS = 2**62
 """Steps are 64-bit integers, and so is every difference of two of them."""
@@ -40,6 +25,9 @@ REAL_STEPS = 2**38
 FINEST = 2**49
 """A real grid point is at most this many steps from zero, so that doubles tell steps apart."""
 
+SMALLEST_NORMAL = Fraction(2) ** -1022
+"""Below this, doubles lose their relative precision."""
+
 EXACT_INTEGERS = 2**53
 FLOAT64_EXACT_BITS = int(np.float64(EXACT_INTEGERS).view(np.int64))
 FLOAT32_LARGEST = int(np.finfo(np.float32).max.view(np.int32))
@@ -48,6 +36,7 @@ INTEGRAL_LARGEST = (
 )
 
 
+@runtime_checkable
 class Grid(Protocol):
     """What a mechanism needs of a grid."""
 
@@ -69,120 +58,155 @@ class Grid(Protocol):
         """Its public parameters as plain values."""
 
 
-def _stated_kind(values: Iterable[object]) -> Kind:
-    """The type that public grid parameters state."""
-    listed = list(values)
-    for value in listed:
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"bounds must be finite, got {value!r}")
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    kind = infer(array)
-    if isinstance(kind, DecimalUnits):
-        return DecimalUnits(max(_places(value) for value in listed))
-    return INTEGER if kind == BOOLEAN else kind
-
-
-def _places(value: object) -> int:
-    """How many decimal places a public number states."""
-    exponent = Decimal(str(value)).as_tuple().exponent
-    return max(0, -exponent) if isinstance(exponent, int) else 0
-
-
-def _exact(kind: Kind, value: object, parameter: str) -> Fraction:
-    """A public parameter as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
-    number = kind.number(value, parameter)
-    if not math.isfinite(number):
-        raise ValueError(f"{parameter} must be finite, got {value!r}")
-    readings = (Fraction(number), Fraction(repr(number)))
-    return min(readings, key=lambda reading: reading.denominator)
+def _exact(number: int | float) -> Fraction:
+    """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
+    return min(Fraction(number), Fraction(repr(number)), key=lambda reading: reading.denominator)
 
 
 def _exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
-    low, high = _exact(kind, lower, "bounds"), _exact(kind, upper, "bounds")
+    low, high = (_exact(kind.number(bound, "bounds")) for bound in (lower, upper))
     if not low < high:
         raise ValueError(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
     return low, high
 
 
-def unit_step(kind: Kind) -> Any:
-    """The natural distance between neighboring values of a type."""
-    if isinstance(kind, DecimalUnits):
-        return Decimal(1).scaleb(-kind.places)
-    if isinstance(kind, Date):
-        return dt.timedelta(days=1)
-    return MICROSECOND if isinstance(kind, (Datetime, Duration)) else 1
+def _check_ends(grid: Grid, lower: object, upper: object) -> None:
+    """Every point between two that can be written can be written, so no draw will ever raise."""
+    if grid.size < 1:
+        raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
+    try:
+        grid.decode(np.array([0, grid.size - 1]))
+    except (OverflowError, ValueError):
+        kind = grid.kind.name
+        raise ValueError(
+            f"bounds must leave room for every {kind}, got lower={lower!r}, upper={upper!r}; "
+            f"the last ones that a {kind} can hold cannot be written in every time zone"
+        ) from None
 
 
 @dataclass(frozen=True)
 class UniformGrid:
-    """Evenly spaced values lower, lower + step, ..., not above upper.
+    """Evenly spaced values: lower, lower + resolution, ..., not above upper.
 
-    The type of the bounds is the type of the values: numbers, Decimal, date, datetime, timedelta.
-    The step of the last three is a timedelta. Without a step: one unit of the type.
+    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
+    timedelta; the resolution of the last three is a timedelta. Without a resolution it is one unit
+    of the type. Real numbers have none: they get about 2**38 multiples of a power of two.
     """
 
     lower: Any
     upper: Any
-    step: Any = None
+    resolution: Any = None
     kind: Kind = None  # type: ignore[assignment]
-    _low: Fraction = field(init=False, repr=False, compare=False)
-    _step: Fraction = field(init=False, repr=False, compare=False)
     size: int = field(init=False, repr=False, compare=False)
+    _low: Fraction = field(init=False, repr=False, compare=False)
+    _width: Fraction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        kind = self.kind or self._own_kind()
-        step = _exact(kind, unit_step(kind) if self.step is None else self.step, "step")
+        kind = self.kind or _stated_kind(self.lower, self.upper, self.resolution)
         low, high = _exact_bounds(kind, self.lower, self.upper)
+        width = _exact_width(kind, low, high, self.resolution)
         if kind.integral:
             low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-        if step <= 0 or (kind.integral and step.denominator != 1):
-            unit = f"a positive multiple of {unit_step(kind)}" if kind.integral else "positive"
-            raise ValueError(f"step must be {unit}, got {self.step!r}")
-        size = int((high - low) / step) + 1
-        self._check_range(kind, low, high, step, size)
-        for name, value in (("kind", kind), ("_low", low), ("_step", step), ("size", size)):
+        elif self.resolution is None:
+            low = math.ceil(low / width) * width
+        size = (high - low) // width + 1
+        for name, value in (("kind", kind), ("_low", low), ("_width", width), ("size", size)):
             object.__setattr__(self, name, value)
-
-    def _own_kind(self) -> Kind:
-        kind = _stated_kind((self.lower, self.upper))
-        if isinstance(kind, (Date, Datetime, Duration)) or self.step is None:
-            return kind
-        return _stated_kind((self.lower, self.upper, self.step))
-
-    def _check_range(
-        self, kind: Kind, low: Fraction, high: Fraction, step: Fraction, size: int
-    ) -> None:
-        if size < 1:
-            raise ValueError(f"no grid point lies between {self.lower!r} and {self.upper!r}")
-        if size > MOST_STEPS:
-            raise ValueError(f"step must leave at most 2**62 grid points, got {size}; widen it")
-        if kind.integral and not INT64.min <= low <= high <= INT64.max:
-            raise ValueError(
-                f"bounds must fit in 64-bit integers, got {self.lower!r} and {self.upper!r}"
-            )
-        largest = max(abs(low), abs(high))
-        if not kind.integral and largest > FINEST * step:
-            raise ValueError(
-                f"step must be at least {float(largest / FINEST):g} for doubles of this size, "
-                f"got {self.step!r}"
-            )
+        _check_ends(self, self.lower, self.upper)
 
     def _number(self, step: int) -> int | float:
-        point = self._low + step * self._step
+        point = self._low + step * self._width
         return int(point) if self.kind.integral else float(point)
 
+    @np.errstate(all="ignore")
     def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """The step nearest to each number."""
-        first, last = self._number(0), self._number(self.size - 1)
+        first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
+        if self.kind.integral:
+            inside = np.clip(_whole(numbers), first, last)
+            # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
+            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
+        inside = np.clip(numbers.astype(np.float64), first, last)
+        nearest = np.rint(inside / float(self._width) - float(self._low / self._width))
+        return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
+
+    def decode(self, steps: NDArray[np.int64]) -> list[Any]:
+        """The value of each step."""
+
+    def describe(self) -> dict[str, object]:
+        """Its public parameters as plain values."""
+
+
+def _exact(number: int | float) -> Fraction:
+    """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
+    return min(Fraction(number), Fraction(repr(number)), key=lambda reading: reading.denominator)
+
+
+def _exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
+    low, high = (_exact(kind.number(bound, "bounds")) for bound in (lower, upper))
+    if not low < high:
+        raise ValueError(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
+    return low, high
+
+
+def _check_ends(grid: Grid, lower: object, upper: object) -> None:
+    """Every point between two that can be written can be written, so no draw will ever raise."""
+    if grid.size < 1:
+        raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
+    try:
+        grid.decode(np.array([0, grid.size - 1]))
+    except (OverflowError, ValueError):
+        kind = grid.kind.name
+        raise ValueError(
+            f"bounds must leave room for every {kind}, got lower={lower!r}, upper={upper!r}; "
+            f"the last ones that a {kind} can hold cannot be written in every time zone"
+        ) from None
+
+
+@dataclass(frozen=True)
+class UniformGrid:
+    """Evenly spaced values: lower, lower + resolution, ..., not above upper.
+
+    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
+    timedelta; the resolution of the last three is a timedelta. Without a resolution it is one unit
+    of the type. Real numbers have none: they get about 2**38 multiples of a power of two.
+    """
+
+    lower: Any
+    upper: Any
+    resolution: Any = None
+    kind: Kind = None  # type: ignore[assignment]
+    size: int = field(init=False, repr=False, compare=False)
+    _low: Fraction = field(init=False, repr=False, compare=False)
+    _width: Fraction = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kind = self.kind or _stated_kind(self.lower, self.upper, self.resolution)
+        low, high = _exact_bounds(kind, self.lower, self.upper)
+        width = _exact_width(kind, low, high, self.resolution)
+        if kind.integral:
+            low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+        elif self.resolution is None:
+            low = math.ceil(low / width) * width
+        size = (high - low) // width + 1
+        for name, value in (("kind", kind), ("_low", low), ("_width", width), ("size", size)):
+            object.__setattr__(self, name, value)
+        _check_ends(self, self.lower, self.upper)
+
+    def _number(self, step: int) -> int | float:
+        point = self._low + step * self._width
+        return int(point) if self.kind.integral else float(point)
+
+    @np.errstate(all="ignore")
+    def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The step nearest to each number."""
+        first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
         if self.kind.integral and numbers.dtype.kind != "f":
-            if numbers.dtype == np.uint64:
-                numbers = np.minimum(numbers, np.uint64(INT64.max))
-            offset = np.clip(numbers.astype(np.int64), first, last) - np.int64(first)
-            return _nearest_multiple(offset, int(self._step))
-        clamped = np.clip(numbers.astype(np.float64), first, last)
-        nearest = np.rint(clamped / float(self._step) - float(self._low / self._step))
-        top = self.size - 1
+            inside = np.clip(_signed(numbers), first, last)
+            # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
+            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
+        inside = np.clip(numbers.astype(np.float64), first, last)
+        nearest = np.rint(inside / float(self._width) - float(self._low / self._width))
         return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
 
     def decode(self, steps: NDArray[np.int64]) -> list[Any]:
@@ -195,12 +219,78 @@ class UniformGrid:
         return {"name": "uniform", "lower": lower, "upper": upper, "points": self.size}
 
 
-def _nearest_multiple(offset: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """offset / width, rounded, halves up, without leaving the 64-bit integers."""
+def _stated_kind(lower: object, upper: object, resolution: object) -> Kind:
+    """The type that public parameters state."""
+    stated = [value for value in (lower, upper, resolution) if value is not None]
+    try:
+        kind = infer(np.fromiter(stated, dtype=object))
+    except TypeError:
+        raise TypeError(
+            "bounds must be numbers, booleans, decimals, dates, datetimes or durations, "
+            f"got lower={lower!r}, upper={upper!r}"
+        ) from None
+    return DecimalUnits(max(map(_places, stated))) if isinstance(kind, DecimalUnits) else kind
+
+
+def _places(value: object) -> int:
+    """How many decimal places a public number states."""
+    exponent = EXACT.create_decimal(str(value)).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _exact_width(kind: Kind, low: Fraction, high: Fraction, resolution: object) -> Fraction:
+    """The distance between neighboring points, checked against the range that it divides."""
+    largest = max(abs(low), abs(high))
+    finest = max(largest / FINEST, SMALLEST_NORMAL)
+    if resolution is None and kind.unit is None:
+        return _power_of_two_above(max((high - low) / REAL_STEPS, finest))
+    width = _exact(kind.step(kind.unit if resolution is None else resolution, "resolution"))
+    if width <= 0 or (kind.integral and width.denominator != 1):
+        must = f"a positive multiple of {kind.unit}" if kind.integral else "positive"
+        raise ValueError(f"resolution must be {must}, got {resolution!r}")
+    if kind.integral and not INT64.min <= low <= high <= INT64.max:
+        raise ValueError(
+            "bounds must fit in 64-bit integers of the type's unit, "
+            f"got {kind.value(math.floor(low))!r} and {kind.value(math.ceil(high))!r}"
+        )
+    if not kind.integral and width < finest:
+        raise ValueError(
+            f"resolution must be at least {float(finest)!r}, which doubles of this size can tell "
+            f"apart, got {resolution!r}"
+        )
+    if (high - low) // width >= MOST_STEPS:
+        raise ValueError(f"resolution must leave at most 2**62 grid points, got {resolution!r}")
+    return width
+
+
+def _power_of_two_above(number: Fraction) -> Fraction:
+    """The smallest power of two that is not below a positive number."""
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
+    while power < number:
+        power *= 2
+    return power
+
+
+def _whole(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers of any dtype as signed 64-bit integers: rounded, clamped, NaN at the top."""
+    if numbers.dtype.kind == "u":
+        numbers = np.minimum(numbers, INT64.max)
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int64)
+    rounded = np.rint(numbers.astype(np.float64))
+    fits = rounded < 2.0**63
+    return np.where(
+        fits, np.maximum(np.where(fits, rounded, 0), -(2.0**63)).astype(np.int64), INT64.max
+    )
+
+
+def _nearest_multiple(offset: NDArray[np.uint64], width: Fraction) -> NDArray[np.int64]:
+    """offset / width, rounded, halves up."""
     if width == 1:
-        return offset
-    quotient, remainder = np.divmod(offset, np.int64(width))
-    return quotient + (remainder >= width - remainder)
+        return offset.view(np.int64)
+    divisor = np.uint64(min(int(width), 2**64 - 1))
+    quotient, remainder = np.divmod(offset, divisor)
+    return (quotient + (remainder >= divisor - remainder)).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -220,21 +310,22 @@ class FloatGrid:
 
     def __post_init__(self) -> None:
         kind = self.kind or (INTEGER if self.integral else REAL)
+        if kind.limits is not None:
+            raise ValueError(f"kind must be a type without limits, got {kind.name}")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "integral", kind.integral)
         if self.lower is not None and self.upper is not None:
             _exact_bounds(kind, self.lower, self.upper)
         object.__setattr__(self, "_first", self._cut(self.lower, -1))
         object.__setattr__(self, "_last", self._cut(self.upper, +1))
-        if self.size < 1:
-            raise ValueError(f"no grid point lies between {self.lower!r} and {self.upper!r}")
+        _check_ends(self, self.lower, self.upper)
 
     def _cut(self, bound: object, side: int) -> int:
         """The outermost index on one side that does not pass the bound."""
         largest = INTEGRAL_LARGEST if self.kind.integral else FLOAT32_LARGEST
         if bound is None:
             return side * largest
-        number = _exact(self.kind, bound, "bounds")
+        number = _exact(self.kind.number(bound, "bounds"))
         index = int(self._index(np.array([float(number)]))[0])
         index = min(max(index, -largest), largest)
         return index - side if side * (self._number(index) - number) > 0 else index
@@ -244,6 +335,7 @@ class FloatGrid:
         """How many points the grid has."""
         return self._last - self._first + 1
 
+    @np.errstate(all="ignore")
     def _index(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """Signed position of the nearest grid point: zero for zero, monotone, NaN at the top."""
         return _integral_index(numbers) if self.kind.integral else _float32_index(numbers)
@@ -274,8 +366,7 @@ class FloatGrid:
 
 
 def _float32_index(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        single = numbers.astype(np.float32)
+    single = numbers.astype(np.float32)
     size = np.abs(single).view(np.int32).astype(np.int64)
     return np.where(np.signbit(single) & ~np.isnan(single), -size, size)
 
@@ -293,40 +384,13 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
     """The grid of a column of which only the type is known, and perhaps bounds and resolution."""
     if isinstance(kind, DecimalUnits) and resolution is not None:
         kind = DecimalUnits(_places(resolution))
-    if bounds is not None:
-        return _bounded_grid(kind, bounds, resolution)
-    if kind == BOOLEAN:
-        return UniformGrid(False, True, resolution, kind)
-    if kind == DATE:
-        return UniformGrid(dt.date.min, dt.date.max, resolution, kind)
-    if isinstance(kind, Datetime):
-        # A day inside what datetime can hold, so that every zone can write every grid point.
-        low = dt.datetime(1, 1, 2, tzinfo=kind.zone)
-        high = dt.datetime(9999, 12, 30, tzinfo=kind.zone)
-        return UniformGrid(low, high, resolution, kind)
-    if resolution is not None and not isinstance(kind, DecimalUnits):
+    bounds = bounds or kind.limits
+    if bounds:
+        return UniformGrid(*bounds, resolution, kind)
+    if resolution is not None and not (kind.integral and kind.step(resolution, "resolution") == 1):
         raise ValueError(
             f"resolution needs bounds to count from, got resolution={resolution!r} without bounds"
         )
     if not kind.integral:
         return FloatGrid(kind=kind)
     return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
-
-
-def _bounded_grid(kind: Kind, bounds: tuple[Any, Any], resolution: Any) -> UniformGrid:
-    lower, upper = bounds
-    if kind == REAL and resolution is None:
-        low, high = _exact_bounds(kind, lower, upper)
-        step = _power_of_two_step(low, high)
-        # Multiples of a power of two, so that every grid point is an exact double.
-        return UniformGrid(float(math.ceil(low / step) * step), upper, float(step), kind)
-    return UniformGrid(lower, upper, resolution, kind)
-
-
-def _power_of_two_step(low: Fraction, high: Fraction) -> Fraction:
-    """The smallest power of two with at most REAL_STEPS steps that doubles can tell apart."""
-    wanted = max((high - low) / REAL_STEPS, max(abs(low), abs(high)) / FINEST)
-    step = Fraction(2) ** (math.floor(math.log2(wanted)) - 1)
-    while step < wanted:
-        step *= 2
-    return step

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy
-from dpquantiles.kinds import BY_NAME
+from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import PureDP
 
 FORMAT = 1
@@ -30,7 +30,7 @@ class Release:
     mechanism: str
     type: str
     note: str = ""
-    provenance: Mapping[str, object] = field(default_factory=dict)
+    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
     def value(self) -> Any:
@@ -40,6 +40,8 @@ class Release:
         return self.values[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("copy must not be False: an array of a release is always a copy")
         return np.array(self.values, dtype=dtype)
 
     def __iter__(self) -> Iterator[Any]:
@@ -62,12 +64,13 @@ class Release:
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
-        kind = BY_NAME[self.type]
+        kind = named(self.type)
         return {
             "format": FORMAT,
             "q": list(self.q),
             "values": [kind.to_json(value) for value in self.values],
             "type": self.type,
+            "zone": zone_name(self.values[0]) if self.values else None,
             "mechanism": self.mechanism,
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "note": self.note,
@@ -83,7 +86,7 @@ class Release:
         """The release that `to_dict` wrote."""
         if plain.get("format") != FORMAT:
             raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
-        kind = BY_NAME[plain["type"]]
+        kind = named(plain["type"], plain["zone"])
         guarantee = plain["guarantee"]
         return cls(
             values=tuple(kind.from_json(value) for value in plain["values"]),

@@ -1,4 +1,4 @@
-"""Checks of public parameters: each takes one keyword, returns it normalized, or says what is wrong.
+"""Checks of public parameters: each takes one keyword and returns it, or says what is wrong.
 
 Only public parameters pass through here. Data never do, because an error is an observable event.
 """
@@ -16,23 +16,40 @@ NAMED_QUANTILES: dict[str, tuple[float, ...]] = {
 }
 
 
+LARGEST_COUNT = 2**53
+"""Counts beyond this are no counts of records, and doubles no longer tell them apart."""
+
+
+def shown(value: object) -> str:
+    """A value of a wrong type, for a message; of containers, which may be data, only the type."""
+    kind = type(value).__name__
+    if hasattr(value, "__iter__") and not isinstance(value, (str, tuple)):
+        return f"an object of type {kind}"
+    return f"{value!r} of type {kind}"
+
+
 def _single(parameters: dict[str, object]) -> tuple[str, object]:
     ((name, value),) = parameters.items()
     return name, value
 
 
 def _real(name: str, value: object, must: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {must}, got {value!r} of type {type(value).__name__}")
-    return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value == abs(value) else -math.inf
+        except TypeError:  # NumPy derives its lengths of time from its integers
+            pass
+    raise TypeError(f"{name} must be {must}, got {shown(value)}")
 
 
 def positive(hint: str = "", **parameter: object) -> float:
     """A positive, finite number."""
     name, value = _single(parameter)
     number = _real(name, value, "a positive, finite number")
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}{hint}")
+    if not 0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {number!r}{hint}")
     return number
 
 
@@ -40,33 +57,43 @@ def count(minimum: int = 0, **parameter: object) -> int:
     """A whole number of at least `minimum`."""
     name, value = _single(parameter)
     if isinstance(value, bool) or not isinstance(value, Integral):
-        kind = type(value).__name__
-        raise TypeError(f"{name} must be a whole number, got {value!r} of type {kind}")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value!r}")
-    return int(value)
+        raise TypeError(f"{name} must be a whole number, got {shown(value)}")
+    number = int(value)
+    if number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {number!r}")
+    if number > LARGEST_COUNT:
+        raise ValueError(f"{name} must be at most 2**53, got {number!r}")
+    return number
 
 
 def choice(options: Iterable[str], **parameter: object) -> str:
     """One of the named options; a near miss gets a suggestion."""
     name, value = _single(parameter)
     known = tuple(str(option) for option in options)
-    if isinstance(value, str) and value in known:
-        return str(value)
     listing = ", ".join(repr(option) for option in known)
-    near = difflib.get_close_matches(str(value).lower().replace("_", "-"), known, n=1, cutoff=0.5)
-    near = near or difflib.get_close_matches(str(value).lower(), known, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {listing}, got {shown(value)}")
+    if value in known:
+        return str(value)
+    by_letters = {_letters(option): option for option in known}
+    near = difflib.get_close_matches(_letters(value), by_letters, n=1, cutoff=0.5)
+    hint = f"; did you mean {by_letters[near[0]]!r}?" if near else ""
     raise ValueError(f"{name} must be one of {listing}, got {value!r}{hint}")
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def _numbers(name: str, value: object, top: int) -> tuple[float, ...]:
     """One or more numbers between 0 and `top`, in the order given."""
     must = f"numbers between 0 and {top}"
-    listed = [value] if isinstance(value, Real) else value
-    if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise TypeError(f"{name} must be {must}, got {value!r} of type {type(value).__name__}")
-    numbers = tuple(_real(name, item, must) for item in listed)
+    if isinstance(value, Real):
+        return _numbers(name, (value,), top)
+    scalar = isinstance(value, (str, bytes, bytearray)) or getattr(value, "ndim", 1) == 0
+    if scalar or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be {must}, got {shown(value)}")
+    numbers = tuple(_real(name, item, must) for item in value)
     if not numbers:
         raise ValueError(f"{name} must name at least one quantile, got none")
     for number in numbers:

@@ -1,4 +1,4 @@
-"""Exact draws from unlimited random bits: coins, integers, subsets, weights, discrete Laplace noise.
+"""Exact draws from unlimited random bits: coins, integers, subsets, weights, discrete Laplace.
 
 A coin of probability p, p a double, is exact: p = num / 2**k, so compare k random bits with num.
 Probabilities far below the smallest double are products of coins, so no tail is cut off.
@@ -8,9 +8,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
+from dpquantiles.kernels.algebra import Algebra, Floats
 
 FAINT = 512.0
 """A log probability below -FAINT is tossed as several coins."""
@@ -47,21 +47,21 @@ def below(bits: Bits, bound: int) -> int:
     return candidate
 
 
-def weighted(bits: Bits, log_weights: NDArray[np.float64]) -> int:
-    """An index drawn with probability proportional to exp(log_weights).
+def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
+    """An index drawn in proportion to its weight.
 
     A descent from the root of a binary tree of pairwise sums, one coin per level.
     """
-    levels = [log_weights]
-    while len(levels[-1]) > 1:
-        level = levels[-1]
-        if len(level) % 2:
-            level = levels[-1] = np.append(level, -np.inf)
-        levels.append(np.logaddexp(level[0::2], level[1::2]))
+    level = np.full(1 << (len(weights) - 1).bit_length(), algebra.zero)
+    level[: len(weights)] = weights
+    levels = [level]
+    while len(level) > 2:
+        level = algebra.add(level[0::2], level[1::2])
+        levels.append(level)
     index = 0
-    for level in reversed(levels[:-1]):
-        left, right = float(level[2 * index]), float(level[2 * index + 1])
-        index = 2 * index + (not chooses_first(bits, left, right))
+    for level in reversed(levels if len(weights) > 1 else []):
+        left, right = level.item(2 * index), level.item(2 * index + 1)
+        index = 2 * index + (not chooses_first(bits, algebra.log(left), algebra.log(right)))
     return index
 
 

@@ -1,85 +1,114 @@
-"""Decayed sums of positive masses in log space, without a single subtraction of masses.
+"""Decayed sums of positive masses along an axis, without a single subtraction of masses.
 
-Every mass is held as its logarithm. All sums have positive terms, so the relative error of a mass
-grows only with the number of additions in its longest chain; the block structure keeps that chain
-short (`prefix_depth`) however long the axis is.
+All terms are positive, so the relative error of a sum grows only with the number of additions in
+its longest chain; cutting the axis into runs keeps that chain short (`scan_depth`).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpquantiles.kernels.algebra import RAMP_ROOM, Algebra, Floats
 
-BLOCK = 64
-"""Length of a sequential run; longer axes are cut into blocks whose totals are scanned again."""
+LONGEST_RUN = 256
+SHORTEST_RUN = 16
 
 
-def prefix(log_mass: Floats, decay: float) -> Floats:
-    """log of  sum_{j <= i} exp(log_mass[..., j] - decay (i - j))  along the last axis."""
-    length = log_mass.shape[-1]
-    if length <= BLOCK:
-        ramp = decay * np.arange(length)
-        sums: Floats = np.logaddexp.accumulate(log_mass + ramp, axis=-1) - ramp
-        return sums
-    rows = -(-length // BLOCK)
-    padded = np.full((*log_mass.shape[:-1], rows * BLOCK), -np.inf)
-    padded[..., :length] = log_mass
-    inner = prefix(padded.reshape(*log_mass.shape[:-1], rows, BLOCK), decay)
-    carried = prefix(inner[..., -1], decay * BLOCK)[..., :-1, None]
-    fade = decay * np.arange(1, BLOCK + 1)
-    np.logaddexp(inner[..., 1:, :], carried - fade, out=inner[..., 1:, :])
+@dataclass(frozen=True)
+class Decay:
+    """The factors s**0, s**1, ... of a pass, s = exp(-rate), looked up rather than recomputed."""
+
+    algebra: Algebra
+    fall: Floats
+    """s**i for all distances of the pass."""
+    rise: Floats
+    """s**-i within a run: as many cells as one sequential scan may take without overflow."""
+
+    @classmethod
+    def of(cls, rate: float, length: int, algebra: Algebra) -> "Decay":
+        """Factors for distances up to `length`."""
+        distance = rate * np.arange(max(length, LONGEST_RUN) + 1, dtype=np.float64)
+        rise = algebra.factor(-distance[: run_length(rate)])
+        return cls(algebra, algebra.factor(distance), rise)
+
+
+def run_length(rate: float) -> int:
+    """How many cells a sequential scan takes; the totals of longer axes are summed by doubling."""
+    return min(max(int(RAMP_ROOM / rate), SHORTEST_RUN), LONGEST_RUN)
+
+
+def prefix(mass: Floats, decay: Decay) -> Floats:
+    """sum_{j <= i} mass[..., j] s**(i - j)  along the last axis."""
+    algebra, length, run = decay.algebra, mass.shape[-1], len(decay.rise)
+    if length <= run:
+        risen = algebra.times(mass, decay.rise[:length])
+        sums = algebra.add.accumulate(risen, axis=-1)
+        return np.asarray(algebra.times(sums, decay.fall[:length]))
+    rows = -(-length // run)
+    padded = np.full((*mass.shape[:-1], rows * run), algebra.zero)
+    padded[..., :length] = mass
+    inner = prefix(padded.reshape(*mass.shape[:-1], rows, run), decay)
+    carried = _doubling(inner[..., :-1, -1], decay)[..., None]
+    faded = algebra.times(carried, decay.fall[1 : run + 1])
+    inner[..., 1:, :] = algebra.add(inner[..., 1:, :], faded)
     return inner.reshape(padded.shape)[..., :length]
 
 
-def suffix(log_mass: Floats, decay: float) -> Floats:
-    """log of  sum_{j >= i} exp(log_mass[..., j] - decay (j - i))  along the last axis."""
-    return prefix(log_mass[..., ::-1], decay)[..., ::-1]
+def _doubling(totals: Floats, decay: Decay) -> Floats:
+    """As `prefix`, for cells that lie a run apart; the reach of a sum doubles."""
+    algebra, shift = decay.algebra, 1
+    while shift < totals.shape[-1]:
+        doubled = totals.copy()
+        earlier = algebra.times(totals[..., :-shift], decay.fall[shift * len(decay.rise)])
+        doubled[..., shift:] = algebra.add(totals[..., shift:], earlier)
+        totals, shift = doubled, 2 * shift
+    return totals
 
 
-def window(log_mass: Floats, decay: float, width: int) -> Floats:
-    """log of  sum_{i <= j < i + width} exp(log_mass[j] - decay (j - i)).
+def suffix(mass: Floats, decay: Decay) -> Floats:
+    """sum_{j >= i} mass[..., j] s**(j - i)  along the last axis."""
+    return prefix(mass[..., ::-1], decay)[..., ::-1]
+
+
+def window(mass: Floats, width: int, decay: Decay) -> Floats:
+    """sum_{i <= j < i + width} mass[j] s**(j - i).
 
     Cut into blocks as long as the window, every window is the tail of one block and the head of
     the next: two positive scans instead of a difference of prefix sums.
     """
-    length = log_mass.shape[-1]
+    algebra, length = decay.algebra, mass.shape[-1]
     if width == 0:
-        return np.full(length, -np.inf)
+        return np.full(length, algebra.zero)
     if width >= length:
-        return suffix(log_mass, decay)
+        return suffix(mass, decay)
     rows = -(-length // width)
-    blocks = np.full((rows + 1, width), -np.inf)
-    blocks.ravel()[:length] = log_mass
+    blocks = np.full((rows + 1, width), algebra.zero)
+    blocks.ravel()[:length] = mass
     tails = suffix(blocks[:-1], decay)
     if width > 1:
         # Seen from offset i of its block, a window covers the first i cells of the next one.
-        heads = prefix(blocks[1:, :-1] - decay * np.arange(width - 1), 0.0)
-        distance = decay * np.arange(width - 1, 0, -1)
-        np.logaddexp(tails[:, 1:], heads - distance, out=tails[:, 1:])
+        faded = algebra.times(blocks[1:, :-1], decay.fall[: width - 1])
+        heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
+        tails[:, 1:] = algebra.add(tails[:, 1:], heads)
     return tails.ravel()[:length]
 
 
-def prefix_depth(length: int) -> int:
-    """The longest chain of roundings behind one result of `prefix` on an axis of this length."""
-    if length <= BLOCK:
-        return length + 3
-    return (BLOCK + 3) + prefix_depth(-(-length // BLOCK)) + 3
+def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
+    """sum_{j <= i} mass[..., j], in runs so that the chain of additions stays short."""
+    length = mass.shape[-1]
+    if length <= LONGEST_RUN:
+        return np.asarray(algebra.add.accumulate(mass, axis=-1))
+    rows = -(-length // LONGEST_RUN)
+    padded = np.full((*mass.shape[:-1], rows * LONGEST_RUN), algebra.zero)
+    padded[..., :length] = mass
+    inner = _undecayed(padded.reshape(*mass.shape[:-1], rows, LONGEST_RUN), algebra)
+    carried = _undecayed(inner[..., :-1, -1], algebra)[..., None]
+    inner[..., 1:, :] = algebra.add(inner[..., 1:, :], carried)
+    return inner.reshape(padded.shape)[..., :length]
 
 
-def log_sum(log_mass: Floats) -> float:
-    """log of the sum of exp(log_mass) of an array."""
-    largest = float(np.max(log_mass, initial=-np.inf))
-    if largest == -np.inf:
-        return largest
-    return largest + float(np.log(np.sum(np.exp(log_mass - largest))))
-
-
-def log_sum_rows(log_mass: Floats) -> Floats:
-    """log of the sum of exp(log_mass) over the first axis."""
-    if len(log_mass) == 1:
-        return log_mass[0]
-    largest = np.max(log_mass, axis=0)
-    shift = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        sums: Floats = np.log(np.sum(np.exp(log_mass - shift), axis=0)) + shift
-    return sums
+def scan_depth(length: int) -> int:
+    """The longest chain of roundings behind one result of any scan on an axis of this length."""
+    runs = -(-length // SHORTEST_RUN)
+    levels = 1 + (length.bit_length() - 1) // 8
+    return levels * (min(length, LONGEST_RUN) + 1) + 3 * runs.bit_length() + 8

@@ -1,29 +1,106 @@
-"""Selection of runs of the sorted order from an unsorted array, without a full sort."""
+"""Selection of runs of the sorted order from an unsorted array, without a full sort.
 
-from typing import Any
+Small arrays are sorted. Large ones are binned by value in one pass; only the bins that hold wanted
+positions are collected and sorted. Where the bins do not help, a partition does the work.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+LARGE = 1 << 17
+BINS = 1 << 14
+SAMPLE = 1 << 12
+CHUNK = 1 << 16
+"""Records per pass through the cache."""
 
-def runs_of(index: Ints) -> list[tuple[int, int]]:
-    """Ascending positions as (start, stop) runs of consecutive ones."""
+
+class Run(NamedTuple):
+    """Consecutive positions start .. stop-1 of the sorted order."""
+
+    start: int
+    stop: int
+
+
+def runs_of(index: Ints) -> list[Run]:
+    """Ascending positions as runs of consecutive ones."""
     if not len(index):
         return []
     breaks = np.flatnonzero(np.diff(index) > 1) + 1
     starts = index[np.concatenate([[0], breaks])]
     stops = index[np.concatenate([breaks - 1, [len(index) - 1]])] + 1
-    return list(zip(starts.tolist(), stops.tolist(), strict=True))
+    return [Run(*run) for run in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
 def select(values: NDArray[Any], index: Ints) -> NDArray[Any]:
     """The values at ascending positions of the sorted order."""
-    runs = runs_of(index)
-    wanted = sum(stop - start for start, stop in runs)
-    if 4 * wanted >= len(values):
+    if 4 * len(index) >= len(values):
         return np.sort(values)[index]
-    edges = sorted({edge for start, stop in runs for edge in (start, stop - 1)})
+    if not len(index):
+        return values[:0]
+    runs = runs_of(index)
+    if len(values) >= LARGE:
+        found = _by_bins(values, runs)
+        if found is not None:
+            return found
+    edges = sorted({edge for run in runs for edge in (run.start, run.stop - 1)})
     parted = np.partition(values, edges)
-    return np.concatenate([np.sort(parted[start:stop]) for start, stop in runs])
+    return np.concatenate([np.sort(parted[run.start : run.stop]) for run in runs])
+
+
+def _by_bins(values: NDArray[Any], runs: list[Run]) -> NDArray[Any] | None:
+    """Selection through a histogram; None when too many records share the wanted bins."""
+    stride = max(1, len(values) // SAMPLE)
+    sample = np.sort(values[::stride]).astype(np.float64)
+    low, high = float(sample[len(sample) // 512]), float(sample[-1 - len(sample) // 512])
+    with np.errstate(all="ignore"):
+        scale = float(np.float64(BINS) / (high - low))
+        if not (0 < scale < np.inf):
+            return None
+        thinned = [Run(run.start // stride, -(-run.stop // stride)) for run in runs]
+        if _wanted_bins(_bin(sample, low, scale)[1], thinned)[0] is None:
+            return None
+        bins, counts = _bin(values, low, scale)
+    wanted, first_bins = _wanted_bins(counts, runs)
+    if wanted is None:
+        return None
+    kept = np.sort(_collect(values, bins, wanted))
+    # Bin order is value order, so what lies before a run and is not kept lies in lower bins.
+    left_out = np.concatenate([[0], np.cumsum(np.where(wanted, 0, counts))])
+    pairs = zip(runs, left_out[first_bins].tolist(), strict=True)
+    return np.concatenate([kept[run.start - out : run.stop - out] for run, out in pairs])
+
+
+def _wanted_bins(counts: Ints, runs: list[Run]) -> tuple[NDArray[np.bool_] | None, Ints]:
+    """The bins that hold the runs, None when they hold over a quarter; and each run's first."""
+    ends = np.cumsum(counts)
+    first = np.searchsorted(ends, [run.start for run in runs], side="right")
+    last = np.searchsorted(ends, [run.stop - 1 for run in runs], side="right")
+    wanted = np.zeros(BINS, dtype=bool)
+    for low, high in zip(first, last, strict=True):
+        wanted[low : high + 1] = True
+    return (wanted if 4 * int(counts[wanted].sum()) <= ends[-1] else None), first
+
+
+def _bin(values: NDArray[Any], low: float, scale: float) -> tuple[NDArray[np.uint16], Ints]:
+    """The bin of every record and the size of every bin; the map to bins is monotone."""
+    bins = np.empty(len(values), dtype=np.uint16)
+    counts = np.zeros(BINS, dtype=np.int64)
+    for start in range(0, len(values), CHUNK):
+        place = np.subtract(values[start : start + CHUNK], low, dtype=np.float64)
+        np.multiply(place, scale, out=place)
+        chunk = np.clip(place, 0, BINS - 1, out=place).astype(np.intp)
+        counts += np.bincount(chunk, minlength=BINS)
+        bins[start : start + CHUNK] = chunk
+    return bins, counts
+
+
+def _collect(
+    values: NDArray[Any], bins: NDArray[np.uint16], wanted: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """The records of the wanted bins, in no particular order."""
+    starts = range(0, len(values), CHUNK)
+    return np.concatenate([values[s : s + CHUNK][wanted[bins[s : s + CHUNK]]] for s in starts])

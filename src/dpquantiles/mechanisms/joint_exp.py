@@ -4,10 +4,11 @@ Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.082
 place of the continuum, ties treated as sets, and a rank window that makes the cost independent of
 the number of records. Proof and equation numbers: `joint_exp.md` beside this file.
 
-    targets   T_k = round(q_k nu),  nu the public size                                        (1)
+    targets   T_k = round(q_k nu),  nu the public size
+    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
     path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
-    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (3)
-    law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (4)
+    law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
+    floor     B = exp(-c (2R - D)) / (exp(c D) - 1),  D the sensitivity                       (4)
 
 `lo(v)` and `hi(v)` count the records below, and at or below, v. A path is inside when it stays
 within [min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B is what makes
@@ -28,24 +29,28 @@ from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws, precision, scans
-from dpquantiles.kernels.forward import Ints, Masses, copy_terms, forward, gap_widths
+from dpquantiles.kernels.algebra import Algebra, Floats
+from dpquantiles.kernels.forward import Ints, Masses, copies, forward
+from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.views import SortedView
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
-"""The default reach leaves the floor a chance of at most 2**-64 (a matter of use, not of privacy)."""
+"""The default reach leaves the floor a chance of at most 2**-64: a matter of use, not privacy."""
 
-LEAST_SURPLUS_CAP = 1024
+LEAST_SURPLUS_CAP = 64
 """|E| beyond max(2R, this) counts as outside; any cap of at least 2R is private."""
 
 COUNT_SHARE = 0.2
 """The share of epsilon that buys the number of records where it is neither public nor given."""
 
-MOST_STATES = 1 << 25
-"""The most cells (answers times axis length) of a forward pass: about 1.5 GB."""
+MOST_STATES = 1 << 27
+"""The most cells (answers times axis length) of a forward pass; data as large are needed to fill
+them, at 40 bytes a cell."""
 
 
 class Geometry(NamedTuple):
@@ -57,9 +62,10 @@ class Geometry(NamedTuple):
     """|E| is over the cap: no path counts as inside, only the floor is left."""
     start: int
     length: int
-    decay: float
+    rate: float
     log_floor: float
     log_volume: float
+    algebra: Algebra
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +80,7 @@ class JointExp:
     name: ClassVar[str] = "joint_exp"
     q: tuple[float, ...]
     epsilon: float
-    neighbors: Neighbors = Neighbors.SWAP
+    neighbors: str = Neighbors.SWAP
     reach: int | None = None
     size: int | None = None
 
@@ -97,7 +103,7 @@ class JointExp:
     @property
     def guarantee(self) -> PureDP:
         """epsilon-differential privacy, rounding included."""
-        return PureDP(epsilon=self.epsilon, neighbors=self.neighbors)
+        return PureDP(epsilon=self.epsilon, neighbors=Neighbors(self.neighbors))
 
     @property
     def sensitivity(self) -> int:
@@ -109,12 +115,13 @@ class JointExp:
         return _demand(self._geometry(n, MOST_STEPS if grid is None else grid.size), n)
 
     def law(self, view: SortedView) -> "JointExpLaw":
-        """The exact distribution (4) on the records of a view."""
+        """The exact distribution (3) on the records of a view."""
         geometry = self._geometry(view.n, view.grid.size)
         records = _records(view, geometry)
-        masses = forward(records, geometry.targets, geometry.start, view.n, geometry.decay)
+        decay = Decay.of(geometry.rate, geometry.length, geometry.algebra)
+        masses = forward(records, geometry.targets, geometry.start, view.n, decay)
         order = np.argsort(self.q, kind="stable")
-        return JointExpLaw(view.grid, view.n, geometry, records, masses, order)
+        return JointExpLaw(view.grid, geometry, decay, records, masses, order)
 
     def sized(self, n: int, bits: Bits) -> "JointExp":
         """This mechanism with its public size settled, bought by a private count where needed."""
@@ -164,20 +171,24 @@ class JointExp:
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
                 "each; take a larger epsilon, fewer quantiles, a coarser grid or a smaller reach"
             )
-        decay = self._rate(longest, log_volume)
+        nominal_floor = _log_floor(nominal, reach, delta)
+        algebra = algebras.choose(
+            log_volume, nominal_floor, nominal * longest, nominal * scans.run_length(nominal)
+        )
+        rate = self._rate(algebra, longest, log_volume)
         targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
         surplus = n - nu
         far = abs(surplus) > cap
         start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
         stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
-        log_floor = -decay * (2 * reach - delta) - _log_expm1(decay * delta)
+        log_floor = _log_floor(rate, reach, delta)
         length = stop - start + 1
-        return Geometry(targets, surplus, far, start, length, decay, log_floor, log_volume)
+        return Geometry(targets, surplus, far, start, length, rate, log_floor, log_volume, algebra)
 
-    def _rate(self, longest: int, log_volume: float) -> float:
-        """c of (4): what is left of epsilon after rounding, per unit of utility."""
+    def _rate(self, algebra: Algebra, longest: int, log_volume: float) -> float:
+        """c of (3): what is left of epsilon after rounding, per unit of utility."""
         nominal = self.epsilon / (2 * self.sensitivity)
-        rounding = precision.draw_loss(len(self.q), longest, log_volume, nominal)
+        rounding = precision.draw_loss(algebra, len(self.q), longest, log_volume, nominal)
         if rounding > self.epsilon / 4:
             raise ValueError(
                 f"epsilon must be at least {4 * rounding:.2g} here, where rounding alone may cost "
@@ -186,13 +197,18 @@ class JointExp:
         return (self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50)
 
 
+def _log_floor(rate: float, reach: int, delta: int) -> float:
+    """log B of (4)."""
+    return -rate * (2 * reach - delta) - _log_expm1(rate * delta)
+
+
 def _log_expm1(x: float) -> float:
     """log(exp(x) - 1) for x > 0, without overflow."""
     return x + math.log(-math.expm1(-x))
 
 
 def _default_reach(rate: float, delta: int, log_volume: float) -> int:
-    """The reach at which even a window with a single good answer outweighs the floor."""
+    """R of (5): even a window with a single good answer outweighs the floor by 2**64."""
     needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
     return delta + math.ceil(needed / (2 * rate))
 
@@ -231,11 +247,11 @@ def _records(view: SortedView, geometry: Geometry) -> Ints:
 
 @dataclass(frozen=True)
 class JointExpLaw:
-    """The law (4) of JointExp on one data set: probabilities, and exact draws by walking back."""
+    """The law (3) of JointExp on one data set: probabilities, and exact draws by walking back."""
 
     grid: Grid
-    n: int
     geometry: Geometry
+    decay: Decay
     records: Ints
     masses: Masses
     order: Ints
@@ -243,7 +259,10 @@ class JointExpLaw:
     @cached_property
     def log_window(self) -> float:
         """log of the mass of all answers whose path is inside."""
-        return -math.inf if self.geometry.far else scans.log_sum(self._ends())
+        if self.geometry.far:
+            return -math.inf
+        algebra = self.geometry.algebra
+        return algebra.log(float(algebra.total(self._ends())))
 
     @property
     def log_uniform(self) -> float:
@@ -256,7 +275,7 @@ class JointExpLaw:
         if (np.diff(answer) < 0).any():
             return -math.inf
         utility = self._utility(answer)
-        weight = np.logaddexp(self.geometry.decay * utility, self.geometry.log_floor)
+        weight = np.logaddexp(self.geometry.rate * utility, self.geometry.log_floor)
         return float(weight - np.logaddexp(self.log_window, self.log_uniform))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
@@ -276,7 +295,7 @@ class JointExpLaw:
         return steps[self.order]
 
     def _utility(self, answer: Ints) -> float:
-        """(3), or -inf when the path leaves the window; ranks outside it need not be known."""
+        """(1), or -inf when the path leaves the window; ranks outside it need not be known."""
         start, length = self.geometry.start, self.geometry.length
         path, cost = 0, 0
         if self.geometry.far:
@@ -291,17 +310,19 @@ class JointExpLaw:
             path = moved
         return -cost - abs(self.geometry.surplus - path)
 
-    def _ends(self) -> scans.Floats:
-        """Log mass of the whole answer by the error of its last cut."""
+    def _ends(self) -> Floats:
+        """Mass of the whole answer by the error of its last cut."""
         errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
-        away = np.abs(errors - self.geometry.surplus)
-        return self.masses.total[-1] - self.geometry.decay * away
+        away = self.geometry.algebra.factor(
+            self.geometry.rate * np.abs(errors - self.geometry.surplus)
+        )
+        return np.asarray(self.geometry.algebra.times(self.masses.total[-1], away))
 
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        walk = _Walk(self, bits)
-        return walk.back(draws.weighted(bits, self._ends()))
+        last = draws.weighted(bits, self._ends(), self.geometry.algebra)
+        return _Walk(self, bits).back(last)
 
 
 class _Walk:
@@ -309,57 +330,58 @@ class _Walk:
 
     def __init__(self, law: JointExpLaw, bits: Bits) -> None:
         self.records, self.masses, self.targets = law.records, law.masses, law.geometry.targets
-        self.decay, self.bits = law.geometry.decay, bits
+        self.decay, self.algebra, self.bits = law.decay, law.geometry.algebra, bits
 
     def back(self, cell: int) -> list[int]:
         """The answers, drawn from the last one, whose cut has its error in this cell."""
         answers: list[int] = []
         k, standing = len(self.targets), self._standing(len(self.targets), cell)
-        while k > 0:
+        while True:
             below, above = self.records[k - 1, cell : cell + 2].tolist()
             if standing == "gap":
-                copies = self._copies(k, cell, above - below - 1)
-                inside = draws.sorted_with_repeats(self.bits, above - below - 1, copies)
-                answers += [below + 1 + offset for offset in reversed(inside)]
-                cell += int(self.targets[k - 1] - self.targets[k - copies])
-                k -= copies - 1
+                count = self._copies(k, cell, above - below - 1)
+                offsets = draws.sorted_with_repeats(self.bits, above - below - 1, count)
+                answers += [below + 1 + offset for offset in reversed(offsets)]
+                cell += int(self.targets[k - 1] - self.targets[k - count])
+                k -= count - 1
             else:
                 answers.append(above if standing == "lower" else below)
+            if k == 1:
+                return answers[::-1]
+            cell, standing = self._predecessor(k, cell, standing)
             k -= 1
-            if k > 0:
-                cell, standing = self._predecessor(k + 1, cell, standing)
-        return answers[::-1]
+
+    def _choose(self, weights: Floats) -> int:
+        return draws.weighted(self.bits, weights, self.algebra)
 
     def _standing(self, k: int, cell: int) -> str:
         """Where the k-th answer stands, given the error of its cut."""
-        if gap_widths(self.records[k - 1, cell : cell + 2])[0] < 0:
+        below, above = self.records[k - 1, cell : cell + 2]
+        if below == above:
             return "interior"
         states = ("upper", "gap", "lower")
-        weights = np.array([getattr(self.masses, state)[k, cell] for state in states])
-        return states[draws.weighted(self.bits, weights)]
+        return states[self._choose(np.array([getattr(self.masses, s)[k, cell] for s in states]))]
 
-    def _copies(self, k: int, cell: int, width: int) -> int:
-        """How many answers share the gap: the terms of (7)."""
-        terms = copy_terms(
-            self.masses, self.targets, k, np.array([cell]), np.array([width]), self.decay
-        )
-        return 1 + draws.weighted(self.bits, terms[:, 0])
+    def _copies(self, k: int, cell: int, points: int) -> int:
+        """How many answers share the gap: the terms of (8)."""
+        gap = np.array([float(points)])
+        terms = copies(self.masses, self.targets, k, gap, cell, self.decay)
+        return 1 + self._choose(terms[:, 0])
 
     def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
         """Cell and standing of answer k-1, given where answer k entered its slot."""
         if standing == "interior":
             return cell, self._standing(k - 1, cell)
         total, advance = self.masses.total[k - 1], int(self.targets[k - 1] - self.targets[k - 2])
-        first = 0 if standing in ("lower", "gap") else cell
+        first = cell if standing == "upper" else 0
         stop = cell + 1 if standing == "lower" else min(cell + advance, len(total))
-        sources = np.arange(first, stop)
-        weights = total[first:stop] - self.decay * np.abs(sources - cell)
+        distance = np.abs(np.arange(first - cell, stop - cell))
+        weights = self.algebra.times(total[first:stop], self.decay.fall[distance])
         same_rank = cell + advance
-        if standing == "lower" or same_rank >= len(total):
-            source = first + draws.weighted(self.bits, weights)
-            return source, self._standing(k - 1, source)
-        tied = self.masses.upper[k - 1, same_rank] - self.decay * advance
-        choice = draws.weighted(self.bits, np.append(weights, tied))
-        if choice == len(weights):
+        if standing != "lower" and same_rank < len(total):
+            tied = self.masses.upper[k - 1, same_rank : same_rank + 1]
+            weights = np.append(weights, self.algebra.times(tied, self.decay.fall[advance]))
+        choice = self._choose(weights)
+        if choice == stop - first:
             return same_rank, "upper"
         return first + choice, self._standing(k - 1, first + choice)

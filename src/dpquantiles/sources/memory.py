@@ -1,14 +1,31 @@
 """Columns in memory: NumPy arrays, lists, and Series of any library that Narwhals knows."""
 
 import datetime as dt
+import sys
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.kinds import BOOLEAN, DATE, DURATION, INTEGER, REAL, Datetime, DecimalUnits, Kind
-from dpquantiles.kinds import as_array, infer
+from dpquantiles.errors import MissingBackend
+from dpquantiles.kinds import (
+    BOOLEAN,
+    DATE,
+    DURATION,
+    INTEGER,
+    REAL,
+    Datetime,
+    DecimalUnits,
+    Kind,
+    as_array,
+    infer,
+    unsupported,
+    zone_by_name,
+)
+from dpquantiles.kinds.numbers import DEFAULT_PLACES
+
+WIDEST_DECIMAL = 18
+"""Decimals of up to this many digits fit in 64 bits at their declared scale."""
 
 
 class TypedColumn(NamedTuple):
@@ -18,29 +35,47 @@ class TypedColumn(NamedTuple):
     kind: Kind
 
 
-def read(data: Any) -> TypedColumn:
-    """A column and its type; TypeError for what is not a column of a supported type."""
-    if isinstance(data, (str, bytes, dict)):
+def read(data: Any, stated: Kind | None = None) -> TypedColumn:
+    """A column and its type; TypeError for what is not a column of a supported type.
+
+    Records without a declared type, as those of a list, are of the `stated` type; where none is
+    stated, they are of the type that they look like.
+    """
+    column = data if isinstance(data, TypedColumn) else _read(data, stated)
+    if stated == Datetime() and isinstance(column.kind, Datetime) and column.kind.zone:
+        raise TypeError("data must be naive datetimes like the grid, got datetimes with a time zone")
+    return column
+
+
+def _read(data: Any, stated: Kind | None) -> TypedColumn:
+    if isinstance(data, (str, bytes, bytearray, dict)):
         raise TypeError(f"data must be a column of values, got {type(data).__name__}")
     if not isinstance(data, (np.ndarray, list, tuple)):
         series = _series(data)
         if series is not None:
-            return _read_series(series)
+            return _read_series(series, stated)
     if not hasattr(data, "__iter__"):
         raise TypeError(f"data must be a column of values, got {type(data).__name__}")
-    array = as_array(data)
-    return TypedColumn(array, infer(array))
+    return _of_array(as_array(data), stated)
+
+
+def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
+    undeclared = array.dtype == object
+    return TypedColumn(array, stated if undeclared and stated is not None else infer(array))
 
 
 def _series(data: Any) -> Any:
-    """A Narwhals Series, or None for what Narwhals does not know."""
+    """A Narwhals Series, or None for what has no type but that of its records."""
     import narwhals.stable.v2 as nw
 
-    if hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        data = pa.chunked_array([data])
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
+        data = pandas.Series(data)
     known = nw.from_native(data, pass_through=True, allow_series=True)
+    if known is data and (
+        hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+    ):
+        known = nw.from_native(_arrow(data), allow_series=True)
     if isinstance(known, nw.Series):
         return known
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
@@ -48,58 +83,74 @@ def _series(data: Any) -> Any:
     return None
 
 
-def _read_series(series: Any) -> TypedColumn:
+def _arrow(data: Any) -> Any:
+    """What another library exports as Arrow, as PyArrow holds it."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingBackend(
+            f"data of type {type(data).__name__} need PyArrow: pip install 'dpquantiles[pyarrow]'"
+        ) from None
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.chunked_array(data)
+    return pa.chunked_array([pa.array(data)])
+
+
+def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
     import narwhals.stable.v2 as nw
 
-    dtype = series.dtype
-    if dtype == nw.Decimal:
-        kind = DecimalUnits(_decimal_places(series.to_native()))
-        return TypedColumn(as_array(series.to_list()), kind)
-    if isinstance(dtype, nw.Datetime):
-        microseconds = series.dt.timestamp("us")
-        values = _filled(microseconds, 0).astype(np.int64).view("datetime64[us]")
-        return _masked(series, values, Datetime(_zone(dtype.time_zone)))
+    dtype, declared = series.dtype, _declared_type(series.to_native())
+    if str(declared).lower() == "object":
+        return _of_array(as_array(series.to_list()), stated)
+    if str(declared).lower() == "null":
+        return TypedColumn(np.full(len(series), np.nan), REAL)
+    if hasattr(declared, "scale"):
+        return TypedColumn(as_array(series.to_list()), DecimalUnits(_places(declared)))
     if dtype.is_float():
-        return TypedColumn(_filled(series, float("nan")).astype(np.float64), REAL)
+        return TypedColumn(series.to_numpy().astype(np.float64), REAL)
+    if dtype in (nw.Int128, nw.UInt128):
+        return TypedColumn(as_array(series.to_list()), INTEGER)
     if dtype.is_integer():
-        return _masked(series, _filled(series, 0), INTEGER)
+        return TypedColumn(_masked(series, 0), INTEGER)
     if dtype == nw.Boolean:
-        return _masked(series, _filled(series, False).astype(bool), BOOLEAN)
+        return TypedColumn(_masked(series, False), BOOLEAN)
     if dtype == nw.Date:
-        return TypedColumn(series.to_numpy(), DATE)
-    if isinstance(dtype, nw.Duration):
+        days = _masked(series.cast(nw.Int32), 0)
+        return TypedColumn(days.astype(np.int64).view("datetime64[D]"), DATE)
+    if dtype == nw.Duration:
         return TypedColumn(series.to_numpy(), DURATION)
-    if dtype == nw.Object:
-        array = as_array(series.to_list())
-        return TypedColumn(array, infer(array))
-    raise TypeError(
-        "the data must be numbers, booleans, decimals, dates, datetimes or durations, "
-        f"got a column of {'text' if dtype == nw.String else dtype}"
+    if dtype == nw.Datetime:
+        zone = None if dtype.time_zone is None else _zone(declared, dtype.time_zone)
+        if zone is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return TypedColumn(series.to_numpy(), Datetime(zone))
+    if dtype in (nw.Categorical, nw.Enum):
+        raise unsupported("categories; cast them to the type of their values first")
+    raise unsupported(f"a column of {'text' if dtype == nw.String else declared}")
+
+
+def _declared_type(native: Any) -> Any:
+    """The type of a column as its own library calls it."""
+    declared = native.dtype if hasattr(native, "dtype") else native.type
+    return getattr(declared, "pyarrow_dtype", declared)
+
+
+def _masked(series: Any, stand_in: object) -> NDArray[Any]:
+    """The records as NumPy holds them without nulls, and a mask of the nulls."""
+    array: NDArray[Any] = np.ma.masked_array(
+        series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
     )
-
-
-def _filled(series: Any, stand_in: object) -> NDArray[Any]:
-    array: NDArray[Any] = series.fill_null(stand_in).to_numpy()
     return array
 
 
-def _masked(series: Any, values: NDArray[Any], kind: Kind) -> TypedColumn:
-    missing = series.is_null().to_numpy()
-    return TypedColumn(np.ma.masked_array(values, missing), kind)
+def _places(declared: Any) -> int:
+    """Decimal places that leave room for large numbers in 64 bits."""
+    if declared.precision <= WIDEST_DECIMAL:
+        return int(declared.scale)
+    return min(int(declared.scale), DEFAULT_PLACES)
 
 
-def _decimal_places(native: Any) -> int:
-    """The scale that a column of decimals declares in its own library."""
-    dtype = getattr(native, "dtype", None) or native.type
-    dtype = getattr(dtype, "pyarrow_dtype", dtype)
-    return int(dtype.scale)
-
-
-def _zone(name: str | None) -> dt.tzinfo | None:
-    """A time zone by name or by offset such as +02:00."""
-    if name is None:
-        return None
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return dt.datetime.strptime(name, "%z").tzinfo
+def _zone(declared: Any, name: str) -> dt.tzinfo:
+    """The time zone of a column; pandas declares the zone itself, others its name."""
+    zone = getattr(declared, "tz", None)
+    return zone if isinstance(zone, dt.tzinfo) else zone_by_name(name)

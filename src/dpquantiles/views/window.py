@@ -33,5 +33,5 @@ class WindowView:
             raise LookupError("a rank outside the windows was asked for")
         return self.steps[place]
 
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:  # noqa: ARG002
         raise LookupError("rank windows cannot count records below a value")

@@ -1,0 +1,257 @@
+"""How long a release takes, as ratios to contenders that ran in turn with it on the same data.
+
+    python -m benchmarks.speed [--quick] [--output build/bench/speed.json]
+
+Five parts: `dpq.quantiles` over `numpy.quantile`; over the paper's algorithm line by line
+("paper"); over the same algorithm with everything a careful reader can add ("tuned"); the work
+after selection at a million records over the same at a hundred thousand; and the peak of extra
+memory over the size of the input. Seconds differ between machines and ratios much less, so the
+targets are ratios; a missed target is reported, and the exit code stays 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import random
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpquantiles as dpq
+from benchmarks import paper_plain, paper_tuned
+from dpquantiles.views import WindowView
+
+Floats = NDArray[np.float64]
+Call = Callable[[], object]
+
+EPSILON = 1.0
+BOUNDS = (-100.0, 100.0)
+STEP = 2.0**-30
+SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
+QUICK_SIZES = (10**3, 10**5)
+COUNTS = (1, 9, 30)
+AFTER_SIZES = (10**5, 10**6)
+PARTS = ("numpy", "paper", "tuned", "after", "memory")
+OPPONENTS = {"paper": paper_plain, "tuned": paper_tuned}
+LARGEST = {"paper": 10**5, "tuned": 10**6}
+"""An opponent is left out beyond these sizes, where it takes minutes."""
+
+PAPER_BYTES = 8 * 10**9
+"""Cells in which the paper's algorithm would need more memory than this are left out."""
+
+FEWEST_ROUNDS = 2
+MOST_ROUNDS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One cell: the two quantities of a ratio, in seconds, or in bytes for the part "memory"."""
+
+    part: str
+    n: int
+    m: int
+    ours: float | None = None
+    theirs: float | None = None
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over theirs; below one is a win. None for a cell that was left out."""
+        if self.ours is None or self.theirs is None:
+            return None
+        return self.ours / self.theirs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The largest ratio that we are content with in one cell."""
+
+    part: str
+    n: int
+    m: int
+    limit: float
+
+    def verdict(self, rows: list[Row]) -> str:
+        """One line: what was wanted, what was measured, and whether that will do."""
+        wanted = f"{self.part} n={self.n:.0e} m={self.m}: at most {self.limit:g}"
+        cell = (self.part, self.n, self.m)
+        ratio = next((row.ratio for row in rows if (row.part, row.n, row.m) == cell), None)
+        if ratio is None:
+            return f"  ..    {wanted}, not measured"
+        return f"  {'pass' if ratio <= self.limit else 'MISS'}  {wanted}, measured {ratio:.3g}"
+
+
+TARGETS = (
+    *(Target(part="numpy", n=10**7, m=m, limit=1.5) for m in (9, 30)),
+    *(Target(part="numpy", n=10**6, m=m, limit=2.0) for m in (9, 30)),
+    *(Target(part="memory", n=n, m=m, limit=2.0) for n in (10**6, 10**7) for m in COUNTS),
+    *(Target(part="after", n=10**6, m=m, limit=1.25) for m in COUNTS),
+    Target(part="paper", n=10**3, m=9, limit=0.5),
+    Target(part="paper", n=10**5, m=30, limit=0.02),
+)
+
+
+def main() -> None:
+    """Measure, show the table and the targets, and keep the rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few cells, a second each")
+    parser.add_argument("--output", type=Path, default=Path("build/bench/speed.json"))
+    options = parser.parse_args()
+    rows = []
+    for row in measure(quick=options.quick):
+        rows.append(row)
+        print(f"done {len(rows)}: {row.part} n={row.n} m={row.m}", file=sys.stderr, flush=True)
+    print(table(rows))
+    print("\ntargets")
+    print("\n".join(target.verdict(rows) for target in TARGETS))
+    kept = {"machine": machine(), "rows": [asdict(row) | {"ratio": row.ratio} for row in rows]}
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+
+def measure(*, quick: bool) -> Iterator[Row]:
+    """All rows, one by one as they are ready."""
+    seconds = 1.0 if quick else 6.0
+    for n in QUICK_SIZES if quick else SIZES:
+        values = normal_data(n)
+        for m in COUNTS:
+            yield numpy_row(values, m, seconds)
+            for part in OPPONENTS:
+                yield paper_row(part, values, m, seconds)
+            yield memory_row(values, m)
+    for m in COUNTS:
+        yield after_row(m, seconds)
+
+
+def normal_data(n: int) -> Floats:
+    """The paper's synthetic data: normal around 0 with a standard deviation of 5."""
+    return np.random.default_rng(n).normal(0.0, 5.0, n)
+
+
+def even_quantiles(m: int) -> list[float]:
+    """The m quantiles that cut a distribution into equal parts."""
+    return [k / (m + 1) for k in range(1, m + 1)]
+
+
+def private_call(values: Floats, m: int) -> Call:
+    """A release as a user would ask for it, with the system's random bits."""
+    q = even_quantiles(m)
+    return lambda: dpq.quantiles(values, q, epsilon=EPSILON, bounds=BOUNDS)
+
+
+def numpy_row(values: Floats, m: int, seconds: float) -> Row:
+    """A release over the exact quantiles that NumPy computes without privacy."""
+    q = even_quantiles(m)
+    ours, theirs = in_turn(private_call(values, m), lambda: np.quantile(values, q), seconds=seconds)
+    return Row(part="numpy", n=values.size, m=m, ours=ours, theirs=theirs)
+
+
+def paper_row(part: str, values: Floats, m: int, seconds: float) -> Row:
+    """A release over the paper's algorithm, unless that would take minutes or too much memory."""
+    opponent, n = OPPONENTS[part], values.size
+    size = opponent.estimated_bytes(n, m)
+    if n > LARGEST[part] or size > PAPER_BYTES:
+        return Row(part=part, n=n, m=m, note=f"left out: would need {size / 1e9:.1f} GB")
+    q, rng = even_quantiles(m), np.random.default_rng(1)
+    ours, theirs = in_turn(
+        private_call(values, m),
+        lambda: opponent.quantiles(values, q, EPSILON, BOUNDS, rng),
+        seconds=seconds,
+    )
+    return Row(part=part, n=n, m=m, ours=ours, theirs=theirs)
+
+
+def memory_row(values: Floats, m: int) -> Row:
+    """The peak of what a release allocates, in the same unit as the input: bytes."""
+    call = private_call(values, m)
+    call()
+    tracemalloc.start()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return Row(part="memory", n=values.size, m=m, ours=peak, theirs=values.nbytes)
+
+
+def after_row(m: int, seconds: float) -> Row:
+    """Law and draw on the selected ranks of many records over the same on fewer: about one."""
+    fewer, more = (after_selection(n, m) for n in AFTER_SIZES)
+    ours, theirs = in_turn(more, fewer, seconds=seconds)
+    return Row(part="after", n=AFTER_SIZES[1], m=m, ours=ours, theirs=theirs)
+
+
+def after_selection(n: int, m: int) -> Call:
+    """What remains to be done once the ranks that the mechanism demands are at hand."""
+    mechanism = dpq.JointExp(q=tuple(even_quantiles(m)), epsilon=EPSILON)
+    grid = dpq.UniformGrid(*BOUNDS, STEP)
+    whole = dpq.ArrayView(normal_data(n), grid)
+    view, bits = WindowView.of(whole, mechanism.demand(n, grid)), random.SystemRandom()
+    return lambda: mechanism.law(view).draw(bits)
+
+
+def in_turn(ours: Call, theirs: Call, *, seconds: float) -> tuple[float, float]:
+    """Best time of each, called in turn so that both meet the same state of the machine."""
+    best = [float("inf"), float("inf")]
+    end, rounds = time.perf_counter() + seconds, 0
+    while rounds < FEWEST_ROUNDS or (rounds < MOST_ROUNDS and time.perf_counter() < end):
+        for which, call in enumerate((ours, theirs)):
+            start = time.perf_counter()
+            call()
+            best[which] = min(best[which], time.perf_counter() - start)
+        rounds += 1
+    return best[0], best[1]
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as text, part by part."""
+    lines = [f"{'part':8}{'n':>10}{'m':>4}{'ours':>12}{'theirs':>12}{'ratio':>9}"]
+    for row in sorted(rows, key=lambda row: PARTS.index(row.part)):
+        head = f"{row.part:8}{row.n:>10}{row.m:>4}"
+        if row.ours is None or row.theirs is None or row.ratio is None:
+            lines.append(f"{head}  {row.note}")
+        else:
+            show = megabytes if row.part == "memory" else duration
+            lines.append(f"{head}{show(row.ours):>12}{show(row.theirs):>12}{row.ratio:>9.3g}")
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """A time, for the table."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def megabytes(size: float) -> str:
+    """An amount of memory, for the table."""
+    return f"{size / 1e6:.3g} MB"
+
+
+def machine() -> dict[str, object]:
+    """What the seconds depend on, without anything that names the machine."""
+    return {
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+    }
+
+
+def cpu_model() -> str:
+    """The processor's own name where Linux tells it, else the architecture."""
+    source = Path("/proc/cpuinfo")
+    lines = source.read_text(encoding="utf-8").splitlines() if source.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The commands together, and the one place where an exception becomes a line and an exit code."""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from dpquantiles.cli import screen
+from dpquantiles.cli.demo import demo
+from dpquantiles.cli.doctor import doctor
+from dpquantiles.cli.release import release
+from dpquantiles.version import __version__
+
+USAGE, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        screen.result(f"dpquantiles {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _describe(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
+
+
+app.command()(release)
+app.command()(demo)
+app.command()(doctor)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; its exit code is 0, 2 for what the caller can mend, or 130 for Ctrl-C."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    screen.accept_any_text()
+    try:
+        code = get_command(app).main(
+            args=given or ["--help"], prog_name="dpquantiles", standalone_mode=False
+        )
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        screen.error(_as_typed(str(error)))
+        return USAGE
+    except Exception as error:
+        # Typer's own errors, whichever copy of Click it carries; all others are bugs.
+        if not hasattr(error, "format_message"):
+            raise
+        command = getattr(getattr(error, "ctx", None), "command_path", "dpquantiles")
+        screen.error(f"{error.format_message().rstrip('.')}; see {command} --help")
+        return USAGE
+    return code if isinstance(code, int) else 0
+
+
+def _as_typed(message: str) -> str:
+    """Python's spelling of a parameter as it is typed here: neighbors='swap', --neighbors swap."""
+    return re.sub(r"\b(neighbors|missing)='([\w-]+)'", r"--\1 \2", message)

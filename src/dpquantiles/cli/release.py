@@ -1,0 +1,82 @@
+"""`dpquantiles release`: private quantiles of one column of a file."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from dpquantiles import engine, entropy, require
+from dpquantiles.cli import arguments, options, screen
+from dpquantiles.present import text
+from dpquantiles.release import Release
+from dpquantiles.sources.files import read_column
+from dpquantiles.views.array import MISSING_POLICIES
+
+FORMATS: dict[str, Callable[[Release], str]] = {
+    "text": lambda release: screen.apart(text.render(release, screen.width())),
+    "json": Release.to_json,
+    "csv": text.csv,
+}
+
+
+def release(
+    file: options.File,
+    column: options.Column,
+    q: options.Quantiles,
+    epsilon: options.Epsilon,
+    bounds: options.Bounds = None,
+    resolution: options.Resolution = None,
+    type: options.Type = None,
+    neighbors: options.NeighborsName = "swap",
+    size: options.Size = None,
+    missing: options.Missing = None,
+    mechanism: options.Mechanism = "joint_exp",
+    seed: options.Seed = None,
+    format: options.Format = None,
+) -> None:
+    """Release private quantiles of one column of a file.
+
+    Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
+    """
+    show = FORMATS[_format(format)]
+    number = _whole("seed", seed)
+    # All that can be checked without the data is checked before they are read.
+    request = engine.Request(
+        q=arguments.quantiles(",".join(q)),
+        epsilon=arguments.epsilon(epsilon),
+        neighbors=neighbors,
+        size=_whole("size", size),
+        missing=missing if missing in MISSING_POLICIES else None,
+        mechanism=mechanism,
+    )
+    typed = read_column(file, column, type)
+    request = replace(
+        request,
+        grid=arguments.grid(typed.kind, bounds, resolution),
+        missing=arguments.missing(missing, typed.kind),
+    )
+    bits = entropy.system() if number is None else random.Random(number)
+    answer = engine.run(typed, request, bits)
+    if type is None and file.suffix.lower() == ".csv":
+        _say_type(column, typed.kind.name)
+    if answer.guarantee is None:
+        screen.warning("not private: whoever knows the seed can take the noise away")
+    screen.result(show(answer))
+
+
+def _format(name: str | None) -> str:
+    if name is None:
+        return "text" if screen.is_terminal() else "json"
+    return require.choice(FORMATS, format=name)
+
+
+def _whole(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
+
+
+def _say_type(column: str, name: str) -> None:
+    screen.note(f"column {column!r} read as {name}; its type counts as public (--type {name})")

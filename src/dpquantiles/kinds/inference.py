@@ -1,0 +1,133 @@
+"""Which type a column is of: by its dtype, or, for plain objects, by the types of its records.
+
+A column's type is public, like its name. A list has no declared type, so the types of its records
+stand in for one; a single odd record among many cannot make this raise.
+"""
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.kinds.numbers import BOOLEAN, INTEGER, NUMBER_TYPES, REAL, DecimalUnits
+from dpquantiles.kinds.protocol import Kind, described
+from dpquantiles.kinds.times import DATE, DURATION, Datetime, zone_by_name
+
+BY_NAME: dict[str, Kind] = {
+    kind.name: kind for kind in (REAL, INTEGER, BOOLEAN, DecimalUnits(), DATE, Datetime(), DURATION)
+}
+
+BY_DTYPE: dict[str, Kind] = {
+    "b": BOOLEAN,
+    "i": INTEGER,
+    "u": INTEGER,
+    "f": REAL,
+    "m": DURATION,
+    "M": Datetime(),
+}
+
+
+def named(name: str, zone: str | None = None) -> Kind:
+    """The type that a release names; a zone that is not known here leaves offsets as they are."""
+    kind = BY_NAME[require.choice(BY_NAME, type=name)]
+    try:
+        return Datetime(zone_by_name(zone)) if zone and kind == Datetime() else kind
+    except ValueError:
+        return kind
+
+
+def infer(array: NDArray[Any]) -> Kind:
+    """The type of a column; TypeError when it is none of those that have quantiles here."""
+    if array.dtype == object:
+        return _of_records(np.ma.getdata(array))
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D"):
+        return DATE
+    if array.dtype.kind not in BY_DTYPE:
+        raise unsupported(described(array))
+    return BY_DTYPE[array.dtype.kind]
+
+
+def unsupported(found: str) -> TypeError:
+    """The error of a column that has no quantiles here."""
+    return TypeError(
+        f"data must be numbers, booleans, decimals, dates, datetimes or durations, got {found}"
+    )
+
+
+FAMILIES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("duration", (dt.timedelta, np.timedelta64)),
+    ("number", NUMBER_TYPES),
+    ("datetime", (dt.datetime, np.datetime64)),
+    ("date", (dt.date,)),
+)
+"""Which types may stand together in one list; the first that fits."""
+
+
+def _family(kind: type) -> str:
+    if kind.__name__ in ("NoneType", "NAType", "NaTType"):
+        return "missing"
+    return next((name for name, types in FAMILIES if issubclass(kind, types)), "other")
+
+
+def _of_records(records: NDArray[Any]) -> Kind:
+    types = Counter(map(type, records))
+    if len(types) > 1:
+        # NaN, which also stands for a missing date, says nothing about the others.
+        types -= Counter(type(record) for record in records if _is_nan(record))
+    families: Counter[str] = Counter()
+    for kind, count in types.items():
+        families[_family(kind)] += count
+    known = {name: count for name, count in families.items() if name not in ("missing", "other")}
+    if not known:
+        if families["other"]:
+            raise unsupported("text or other objects")
+        return REAL
+    family = max(known, key=lambda name: (known[name], name))
+    if family == "number":
+        return _widest({kind for kind in types if _family(kind) == "number"})
+    if family == "datetime":
+        moments = {kind for kind in types if _family(kind) == "datetime"}
+        return _of_moments([record for record in records if type(record) in moments])
+    return DATE if family == "date" else DURATION
+
+
+def _is_nan(record: object) -> bool:
+    return issubclass(type(record), float) and record != record
+
+
+def _widest(types: set[type]) -> Kind:
+    """The narrowest number type that holds all of these."""
+    if any(issubclass(kind, Decimal) for kind in types):
+        return DecimalUnits()
+    if all(issubclass(kind, (bool, np.bool_)) for kind in types):
+        return BOOLEAN
+    if all(issubclass(kind, (int, np.integer, np.bool_)) for kind in types):
+        return INTEGER
+    return REAL
+
+
+def _of_moments(records: list[Any]) -> Kind:
+    """Days where NumPy's scalars say so; else naive or aware, as most are, in their common zone."""
+    if all(isinstance(r, np.datetime64) and infer(np.array([r])) == DATE for r in records):
+        return DATE
+    zones = [record.tzinfo for record in records if _is_aware(record)]
+    return Datetime() if 2 * len(zones) < len(records) else Datetime(_common(zones))
+
+
+def _is_aware(record: Any) -> bool:
+    try:
+        return record.utcoffset() is not None
+    except Exception:
+        return False
+
+
+def _common(zones: list[dt.tzinfo]) -> dt.tzinfo:
+    try:
+        (zone,) = set(zones)
+    except Exception:
+        return dt.UTC
+    return zone

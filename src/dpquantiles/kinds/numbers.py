@@ -1,0 +1,232 @@
+"""Numbers: real, whole, true or false, and decimal."""
+
+import decimal
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kinds.protocol import (
+    INT64,
+    Column,
+    each,
+    with_missing,
+    wrong_column,
+    wrong_type,
+)
+
+DEFAULT_PLACES = 6
+"""Decimals that come without a declared scale are kept to this many places."""
+
+NUMBER_TYPES = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
+
+EXACT = decimal.Context(
+    prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[]
+)
+"""Decimal arithmetic that neither rounds nor raises, whatever the caller's own context says."""
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; a length of time is none, though NumPy derives it from one."""
+    return isinstance(value, NUMBER_TYPES) and not isinstance(value, np.timedelta64)
+
+
+def _python(number: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    if isinstance(number, np.floating):
+        return float(number)
+    return int(number) if isinstance(number, (np.integer, np.bool_)) else number
+
+
+def _public(value: Any, parameter: str, kind: str = "number") -> Any:
+    """A public parameter that must be a finite number."""
+    if isinstance(value, (bool, np.bool_)) or not is_number(value):
+        raise wrong_type(parameter, kind, value)
+    try:
+        finite = math.isfinite(value)
+    except (OverflowError, ValueError):  # a number beyond doubles, a signaling NaN
+        finite = False
+    if not finite:
+        raise ValueError(f"{parameter} must be finite, got {value!r}")
+    return _python(value)
+
+
+def _whole_or_float(exact: Any) -> int | float:
+    return int(exact) if exact == int(exact) else float(exact)
+
+
+def _units(record: Any, places: int = 0) -> int | None:
+    """A record as a whole number of 10**-places; None when it is not a number."""
+    if type(record) in (int, bool) and not places:
+        return int(record)
+    if not is_number(record):
+        return None
+    number = _python(record)
+    if isinstance(number, Fraction):
+        return round(number * Fraction(10) ** places)
+    scaled = EXACT.scaleb(EXACT.create_decimal(number), places)
+    if scaled.is_nan():
+        return None
+    if scaled and (scaled.is_infinite() or scaled.adjusted() > 18):
+        return INT64.min if scaled.is_signed() else INT64.max
+    return round(scaled)
+
+
+def _double(record: Any) -> float:
+    """A record as a double; NaN when it is not a number, or raises when it is looked at."""
+    try:
+        return _nearest_double(record) if is_number(record) else math.nan
+    except Exception:
+        return math.nan
+
+
+def _nearest_double(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _typed(values: NDArray[Any]) -> Column:
+    """Numbers of an array that is numeric by its dtype, without a copy where that will do."""
+    if values.dtype.kind == "b":
+        return Column(values.astype(np.int8), None)
+    if values.dtype.kind in "iu":
+        return Column(values, None)
+    if values.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            numbers = values.astype(np.float64, copy=False)
+        return with_missing(numbers, np.isnan(numbers))
+    raise wrong_column("number", values)
+
+
+@dataclass(frozen=True)
+class Real:
+    """Floating-point numbers."""
+
+    name = "float"
+    integral = False
+    unit = None
+    limits = None
+
+    def number(self, value: object, parameter: str) -> float:
+        return float(_public(value, parameter))
+
+    step = number
+
+    def value(self, number: int | float) -> float:
+        return float(number)
+
+    @np.errstate(all="ignore")
+    def numbers(self, values: NDArray[Any]) -> Column:
+        if values.dtype == object:
+            values = np.fromiter(map(_double, values), dtype=np.float64, count=len(values))
+        return _typed(values)
+
+    def to_json(self, value: float) -> object:
+        return value
+
+    def from_json(self, plain: Any) -> float:
+        return float(plain)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """Whole numbers."""
+
+    name = "int"
+    integral = True
+    unit = 1
+    limits = None
+
+    def number(self, value: object, parameter: str) -> int | float:
+        return _whole_or_float(_public(value, parameter))
+
+    step = number
+
+    def value(self, number: int | float) -> int:
+        return int(number)
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        return each(values, _units) if values.dtype == object else _typed(values)
+
+    def to_json(self, value: int) -> object:
+        return value
+
+    def from_json(self, plain: Any) -> int:
+        return int(plain)
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """False and True."""
+
+    name = "bool"
+    integral = True
+    unit = 1
+    limits = (False, True)
+
+    def number(self, value: object, parameter: str) -> int:
+        if isinstance(value, (bool, np.bool_)):
+            return int(value)
+        if _public(value, parameter, self.name) not in (0, 1):
+            raise ValueError(f"{parameter} must be False or True, got {value!r}")
+        return int(value)  # type: ignore[call-overload, no-any-return]
+
+    def step(self, value: object, parameter: str) -> int | float:
+        return INTEGER.step(value, parameter)
+
+    def value(self, number: int | float) -> bool:
+        return bool(number)
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        return INTEGER.numbers(values)
+
+    def to_json(self, value: bool) -> object:
+        return value
+
+    def from_json(self, plain: Any) -> bool:
+        return bool(plain)
+
+
+@dataclass(frozen=True)
+class DecimalUnits:
+    """Decimal numbers with a fixed number of places, as integers of the last place."""
+
+    places: int = DEFAULT_PLACES
+    name = "decimal"
+    integral = True
+    limits = None
+
+    @property
+    def unit(self) -> Decimal:
+        return self.value(1)
+
+    def number(self, value: object, parameter: str) -> int | float:
+        public = _public(value, parameter, "decimal number")
+        # The shortest decimal of a double: 0.1 means one tenth.
+        exact = Fraction(repr(public) if isinstance(public, float) else public)
+        return _whole_or_float(exact * Fraction(10) ** self.places)
+
+    step = number
+
+    def value(self, number: int | float) -> Decimal:
+        return Decimal(f"{int(number)}E{-self.places}")
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        if values.dtype.kind not in "biufO":
+            raise wrong_column("decimal number", values)
+        return each(values.astype(object), lambda record: _units(record, self.places))
+
+    def to_json(self, value: Decimal) -> object:
+        return str(value)
+
+    def from_json(self, plain: Any) -> Decimal:
+        return Decimal(plain)
+
+
+REAL, INTEGER, BOOLEAN = Real(), Integer(), Boolean()

@@ -1,0 +1,215 @@
+"""Times: calendar days, points in time and lengths of time."""
+
+import datetime as dt
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kinds.protocol import (
+    INT64,
+    Column,
+    each,
+    safely,
+    with_missing,
+    wrong_column,
+    wrong_type,
+)
+
+EPOCH = dt.datetime(1970, 1, 1)
+EPOCH_UTC = EPOCH.replace(tzinfo=dt.UTC)
+EPOCH_DAY = EPOCH.toordinal()
+DAY = dt.timedelta(days=1)
+MICROSECOND = dt.timedelta(microseconds=1)
+
+_DAY = 86_400_000_000
+MICROSECONDS = {
+    **{"Y": Fraction(366 * _DAY), "M": Fraction(31 * _DAY), "W": Fraction(7 * _DAY)},
+    **{"D": Fraction(_DAY), "h": Fraction(_DAY, 24), "m": Fraction(_DAY, 1440)},
+    **{"s": Fraction(10**6), "ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)},
+    **{"ps": Fraction(1, 10**6), "fs": Fraction(1, 10**9), "as": Fraction(1, 10**12)},
+}
+"""The most microseconds that one unit of NumPy's times can take."""
+
+
+def _ticks(values: NDArray[Any]) -> Column:
+    """Microseconds of a datetime64 or timedelta64 array, rounded down, clamped to 64 bits."""
+    unit, count = np.datetime_data(values.dtype)
+    length = MICROSECONDS.get(unit, Fraction(1)) * count
+    limit = min(INT64.max, int(INT64.max // length))
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    ticks = np.clip(native.view(np.int64), -limit, limit)
+    if unit in ("Y", "M"):  # years and months differ in length; NumPy knows the calendar
+        numbers = ticks.view(native.dtype).astype(f"{native.dtype.kind}8[us]").view(np.int64)
+    else:
+        whole, rest = np.divmod(ticks, length.denominator)
+        numbers = whole * length.numerator + rest * length.numerator // length.denominator
+    return with_missing(numbers, np.isnat(values))
+
+
+def _tick(record: np.datetime64 | np.timedelta64) -> int | None:
+    """One NumPy scalar, as `_ticks` does it."""
+    numbers, missing = _ticks(np.array([record]))
+    return int(numbers[0]) if missing is None else None
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Lengths of time, as microseconds."""
+
+    name = "timedelta"
+    integral = True
+    unit = MICROSECOND
+    limits = None
+
+    def number(self, value: object, parameter: str) -> int:
+        number = self._microseconds(value)
+        if number is None:
+            raise wrong_type(parameter, self.name, value)
+        return number
+
+    step = number
+
+    def value(self, number: int | float) -> dt.timedelta:
+        return int(number) * MICROSECOND
+
+    def _microseconds(self, record: Any) -> int | None:
+        if isinstance(record, dt.timedelta):
+            return int(record // MICROSECOND)
+        return _tick(record) if isinstance(record, np.timedelta64) else None
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        if values.dtype.kind == "m":
+            return _ticks(values)
+        if values.dtype != object:
+            raise wrong_column(self.name, values)
+        return each(values, self._microseconds)
+
+    def to_json(self, value: dt.timedelta) -> object:
+        return value // MICROSECOND
+
+    def from_json(self, plain: Any) -> dt.timedelta:
+        return int(plain) * MICROSECOND
+
+
+@dataclass(frozen=True)
+class Date:
+    """Calendar days, as days since 1970-01-01."""
+
+    name = "date"
+    integral = True
+    unit = DAY
+    limits = (dt.date.min, dt.date.max)
+
+    def number(self, value: object, parameter: str) -> int:
+        number = None if isinstance(value, dt.datetime) else self._days(value)
+        if number is None:
+            raise wrong_type(parameter, self.name, value)
+        return number
+
+    def step(self, value: object, parameter: str) -> int:
+        days, rest = divmod(DURATION.number(value, parameter), _DAY)
+        if rest:
+            raise ValueError(f"{parameter} must be a whole number of days, got {value!r}")
+        return days
+
+    def value(self, number: int | float) -> dt.date:
+        return dt.date.fromordinal(int(number) + EPOCH_DAY)
+
+    def _days(self, record: Any) -> int | None:
+        if isinstance(record, dt.date):
+            return record.toordinal() - EPOCH_DAY
+        moment = _tick(record) if isinstance(record, np.datetime64) else None
+        return None if moment is None else moment // _DAY
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        if values.dtype.kind == "M":
+            moments, missing = _ticks(values)
+            return Column(moments // _DAY, missing)
+        if values.dtype != object:
+            raise wrong_column(self.name, values)
+        return each(values, self._days)
+
+    def to_json(self, value: dt.date) -> object:
+        return value.isoformat()
+
+    def from_json(self, plain: Any) -> dt.date:
+        return dt.date.fromisoformat(plain)
+
+
+@dataclass(frozen=True)
+class Datetime:
+    """Points in time, as microseconds since 1970; `zone` None for naive clock readings."""
+
+    zone: dt.tzinfo | None = None
+    name = "datetime"
+    integral = True
+    unit = MICROSECOND
+
+    @property
+    def limits(self) -> tuple[dt.datetime, dt.datetime]:
+        # A day inside what datetime can hold, so that every zone can write every point in time.
+        return EPOCH.replace(1, 1, 2, tzinfo=self.zone), EPOCH.replace(
+            9999, 12, 30, tzinfo=self.zone
+        )
+
+    def number(self, value: object, parameter: str) -> int:
+        moment = value
+        if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+            moment = dt.datetime(value.year, value.month, value.day, tzinfo=self.zone)
+        number = safely(self._microseconds, moment)
+        if number is None:
+            raise wrong_type(parameter, f"{'aware' if self.zone else 'naive'} datetime", value)
+        return number
+
+    def step(self, value: object, parameter: str) -> int:
+        return DURATION.number(value, parameter)
+
+    def value(self, number: int | float) -> dt.datetime:
+        moment = EPOCH + int(number) * MICROSECOND
+        return moment if self.zone is None else moment.replace(tzinfo=dt.UTC).astimezone(self.zone)
+
+    def _microseconds(self, record: Any) -> int | None:
+        # Naive less aware, or NaT less either, raises or is no number.
+        if isinstance(record, dt.datetime):
+            return int((record - (EPOCH_UTC if self.zone else EPOCH)) // MICROSECOND)
+        naive = self.zone is None and isinstance(record, np.datetime64)
+        return _tick(record) if naive else None
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        """Typed arrays, which have no zone, count in UTC where the type has one."""
+        if values.dtype.kind == "M":
+            return _ticks(values)
+        if values.dtype != object:
+            raise wrong_column(self.name, values)
+        return each(values, self._microseconds)
+
+    def to_json(self, value: dt.datetime) -> object:
+        return value.isoformat()
+
+    def from_json(self, plain: Any) -> dt.datetime:
+        moment = dt.datetime.fromisoformat(plain)
+        return moment if self.zone is None else moment.astimezone(self.zone)
+
+
+DATE, DURATION = Date(), Duration()
+
+
+def zone_name(value: object) -> str | None:
+    """The name of the time zone that a value is written in, for zones that have one."""
+    return getattr(getattr(value, "tzinfo", None), "key", None)
+
+
+def zone_by_name(name: str) -> dt.tzinfo:
+    """A time zone by its name, or by its offset such as +02:00 or UTC+02:00."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        pass
+    try:
+        return dt.datetime.strptime(name.removeprefix("UTC"), "%z").tzinfo or dt.UTC
+    except ValueError:
+        raise ValueError(f"a time zone must be known here or be an offset, got {name!r}") from None

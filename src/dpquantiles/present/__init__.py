@@ -1,0 +1,1 @@
+"""Presentation: a release as text, table or picture. Pure: value in, string out."""

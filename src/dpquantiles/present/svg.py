@@ -1,0 +1,100 @@
+"""The released quantile function as an SVG picture that needs nothing from outside.
+
+Text and axes take the color of the text around, so that the picture is legible on light and on
+dark pages alike; the curve is of a blue that stands out from both.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement
+
+from dpquantiles.present.axis import Tick, position, ticks
+from dpquantiles.release import Release
+
+WIDTH, HEIGHT = 440, 230
+TOP, RIGHT, BOTTOM = 12, 16, 40
+CHARACTER = 6.3
+"""About the width of a character of an axis label."""
+
+CURVE = "#3d85e0"
+QUANTILE_TICKS = (0, 0.25, 0.5, 0.75, 1)
+VALUE_TICKS = 5
+
+
+class _Frame:
+    """Where quantiles and values stand in the picture."""
+
+    def __init__(self, values: Sequence[Any], marks: Sequence[Tick]) -> None:
+        places = [position(value) for value in values] + [mark.position for mark in marks]
+        self.low, self.high = min(places), max(places)
+        self.left = 14 + CHARACTER * max(len(mark.label) for mark in marks)
+
+    def x(self, q: float) -> float:
+        return round(self.left + q * (WIDTH - self.left - RIGHT), 1)
+
+    def y(self, place: float) -> float:
+        span, floor = self.high - self.low, HEIGHT - BOTTOM - 6
+        share = (place - self.low) / span if span else 0.5
+        return round(floor - share * (floor - TOP), 1)
+
+
+def picture(release: Release) -> Element:
+    """The quantile function: a dot for every answer, joined in the order of the quantiles."""
+    marks = ticks(release.values, VALUE_TICKS)
+    frame = _Frame(release.values, marks)
+    root = Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
+            "width": str(WIDTH),
+            "height": str(HEIGHT),
+            "role": "img",
+            "aria-label": "Released values by quantile",
+            "style": "max-width:100%;font:11px system-ui,sans-serif",
+        },
+    )
+    _value_axis(root, frame, marks)
+    _quantile_axis(root, frame)
+    _curve(root, frame, release)
+    return root
+
+
+def _value_axis(root: Element, frame: _Frame, marks: Sequence[Tick]) -> None:
+    for mark in marks:
+        height = frame.y(mark.position)
+        _line(root, (frame.left, height), (WIDTH - RIGHT, height), opacity=0.16)
+        _text(root, (frame.left - 8, height + 4), mark.label, anchor="end")
+
+
+def _quantile_axis(root: Element, frame: _Frame) -> None:
+    base = HEIGHT - BOTTOM
+    _line(root, (frame.left, base), (WIDTH - RIGHT, base), opacity=0.5)
+    for q in QUANTILE_TICKS:
+        _line(root, (frame.x(q), base), (frame.x(q), base + 4), opacity=0.5)
+        _text(root, (frame.x(q), base + 17), f"{q:g}", anchor="middle")
+    _text(root, (frame.x(0.5), HEIGHT - 6), "quantile", anchor="middle")
+
+
+def _curve(root: Element, frame: _Frame, release: Release) -> None:
+    answers = sorted(zip(release.q, map(position, release.values), strict=True))
+    points = [(frame.x(q), frame.y(place)) for q, place in answers]
+    path = " ".join(f"{x:g},{y:g}" for x, y in points)
+    style = {"fill": "none", "stroke": CURVE, "stroke-width": "1.8", "stroke-linejoin": "round"}
+    SubElement(root, "polyline", {"points": path, **style})
+    radius = "3.2" if len(points) <= 25 else "1.6"
+    for x, y in points:
+        SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": CURVE})
+
+
+def _line(
+    root: Element, start: tuple[float, float], end: tuple[float, float], *, opacity: float
+) -> None:
+    ends = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
+    stroke = {"stroke": "currentColor", "stroke-opacity": str(opacity)}
+    SubElement(root, "line", {name: f"{place:g}" for name, place in ends} | stroke)
+
+
+def _text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+    at = {"x": f"{place[0]:g}", "y": f"{place[1]:g}", "text-anchor": anchor}
+    SubElement(root, "text", at | {"fill": "currentColor", "opacity": "0.8"}).text = words

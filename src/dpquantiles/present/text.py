@@ -1,0 +1,59 @@
+"""A release for a terminal or a file: an aligned table with a picture beside, or CSV."""
+
+import csv as csv_format
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpquantiles.present.axis import position
+from dpquantiles.present.words import exact, labels, promise, quantile
+from dpquantiles.release import Release
+
+WIDTH = 80
+TRACK = 36
+"""Cells of the picture: each row's dot stands where its value lies."""
+
+DOT, LINE = "●", "─"
+
+
+def render(release: Release, width: int = WIDTH) -> str:
+    """A release as plain text: the table, the picture, the guarantee in words."""
+    columns = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
+    lines = [
+        *table(columns, dots(release.values, width=min(width // 2, TRACK))),
+        "",
+        *textwrap.wrap(promise(release), width, break_on_hyphens=False),
+    ]
+    return "\n".join(lines)
+
+
+def table(columns: Mapping[str, Sequence[str]], picture: Sequence[str] = ()) -> list[str]:
+    """Columns under their titles, all but the first to the right, and a picture of each row."""
+    widths = [max(map(len, [title, *cells])) for title, cells in columns.items()]
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    lines = [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
+        for first, *rest in rows
+    ]
+    beside = ["", *picture] if picture else [""] * len(rows)
+    return [f"  {line}  {dot}".rstrip() for line, dot in zip(lines, beside, strict=True)]
+
+
+def dots(values: Sequence[Any], width: int = TRACK) -> list[str]:
+    """The quantile function on its side: one line per value, as long as the value is large."""
+    places = [position(value) for value in values]
+    if len(set(places)) < 2:
+        return []
+    low, span = min(places), max(places) - min(places)
+    steps = [round((place - low) / span * (width - 1)) for place in places]
+    return [f" {LINE * step}{DOT}" for step in steps]
+
+
+def csv(release: Release) -> str:
+    """A release as CSV with the columns q and value, complete to the last digit."""
+    written = io.StringIO()
+    writer = csv_format.writer(written, lineterminator="\n")
+    writer.writerow(("q", "value"))
+    writer.writerows((repr(q), exact(v)) for q, v in zip(release.q, release.values, strict=True))
+    return written.getvalue()

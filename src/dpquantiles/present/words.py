@@ -1,0 +1,75 @@
+"""A guarantee and single values in words."""
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.release import Release
+
+SIGNIFICANT = 6
+"""Digits of the largest real number in a table; JSON and CSV carry all of them."""
+
+NEGLIGIBLE = 1e-9
+"""Beside the largest number of a table, a number smaller by this factor reads as zero."""
+
+
+def promise(release: Release) -> str:
+    """What a release promises, in one sentence; its note when it promises nothing."""
+    if release.guarantee is None:
+        return _sentence(release.note or "no privacy guarantee")
+    return guarantee(release.guarantee)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def guarantee(pure: PureDP) -> str:
+    """Pure differential privacy for people who have not met it before."""
+    if pure.neighbors is Neighbors.SWAP:
+        change, count = "Replacing any one record by any other", "is public"
+    else:
+        change, count = "Adding or removing any one record", "is protected too"
+    return (
+        f"{change} changes the odds of any result by at most a factor of {_odds(pure)} "
+        f"(pure differential privacy, epsilon = {pure.epsilon:g}); the number of records {count}."
+    )
+
+
+def _odds(pure: PureDP) -> str:
+    return f"{pure.odds:.3g}" if pure.odds < 1000 else f"exp({pure.epsilon:g})"
+
+
+def labels(values: Sequence[Any]) -> list[str]:
+    """Values for a table: real numbers share their decimal places, all others say all they are."""
+    if values and all(isinstance(value, float) for value in values):
+        return _real_labels(values)
+    return [exact(value) for value in values]
+
+
+def exact(value: Any) -> str:
+    """One value, complete, in a form that the reader of CSV files reads again."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _real_labels(values: Sequence[float]) -> list[str]:
+    largest = max(map(abs, values)) or 1.0
+    smallest = min((s for s in map(abs, values) if s > NEGLIGIBLE * largest), default=largest)
+    places = SIGNIFICANT - 1 - math.floor(math.log10(largest))
+    if not 0 <= places <= 2 * SIGNIFICANT or smallest < 10.0 ** (2 - places):
+        return [f"{value:.{SIGNIFICANT}g}" for value in values]
+    texts = [f"{value:z.{places}f}" for value in values]
+    spare = min(len(text) - len(text.rstrip("0")) for text in texts) if places else 0
+    return [text[: len(text) - spare].rstrip(".") for text in texts]
+
+
+def quantile(q: float) -> str:
+    """A quantile without the noise of its last bits."""
+    return f"{q:.10g}"

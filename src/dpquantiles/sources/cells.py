@@ -1,0 +1,169 @@
+"""Text as values: what the cells of a CSV file, or a bound on a command line, say.
+
+Text has no type. A stated one rules; otherwise the type is the one that most cells fit, the
+narrower where two fit equally well (whole numbers before numbers, dates before datetimes). Either
+way a column's type counts as public, as the schema of a Parquet file does: state it where even
+that must not depend on the records. Within a type no single cell matters to anything but its own
+record: what does not fit counts as missing and never raises.
+"""
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kinds import BY_NAME, DecimalUnits, Kind, infer
+from dpquantiles.sources.memory import TypedColumn
+
+MISSING = frozenset({"", "na", "nan", "null", "none", "n/a"})
+"""What stands for a missing value, in lower case."""
+
+_SHAPES = re.compile(
+    r"""(?P<int>[+-]?\d+)
+    | (?P<float>[+-]?(?:\d+\.\d*|\.?\d+)(?:e[+-]?\d+)?|[+-]?inf(?:inity)?)
+    | (?P<bool>true|false)
+    | (?P<date>\d{4}-\d\d-\d\d)
+    | (?P<datetime>\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d.*)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FITTING = {
+    "int": ("int",),
+    "float": ("int", "float"),
+    "bool": ("bool",),
+    "date": ("date",),
+    "datetime": ("date", "datetime"),
+}
+"""Types that are told from text, narrower first, and the shapes of cells that fit them."""
+
+_TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
+_TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), False)
+
+_N = r"\d+(?:\.\d+)?"
+_DURATIONS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # 1:30, 2 days, 3:04:05.5, and -1 day, 23:00:00, where the sign is that of the days alone
+        r"(?:(?P<days>[+-]?\d+) days?,? \+?|(?P<sign>[+-]))?"
+        rf"(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>{_N}))?",
+        # ISO 8601: P1DT2H30M
+        rf"(?P<sign>[+-])?P(?:(?P<weeks>{_N})W)?(?:(?P<days>{_N})D)?"
+        rf"(?:T(?:(?P<hours>{_N})H)?(?:(?P<minutes>{_N})M)?(?:(?P<seconds>{_N})S)?)?",
+        # 7d, 1h 30min, 250 ms
+        rf"(?P<sign>[+-])?(?:(?P<weeks>{_N}) ?w(?:eeks?)?)? ?(?:(?P<days>{_N}) ?d(?:ays?)?)? ?"
+        rf"(?:(?P<hours>{_N}) ?h(?:ours?)?)? ?(?:(?P<minutes>{_N}) ?m(?:in(?:utes?)?)?)? ?"
+        rf"(?:(?P<seconds>{_N}) ?s(?:ec(?:onds?)?)?)? ?(?:(?P<milliseconds>{_N}) ?ms)? ?"
+        rf"(?:(?P<microseconds>{_N}) ?us)?",
+    )
+]
+
+
+def _whole(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in _TRUTHS:
+        raise ValueError(text)
+    return _TRUTHS[text.lower()]
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if number.is_nan():
+        raise ValueError(text)
+    return number
+
+
+def _date(text: str) -> dt.date:
+    return dt.datetime.fromisoformat(text).date()
+
+
+def _duration(text: str) -> dt.timedelta:
+    for pattern in _DURATIONS:
+        match = pattern.fullmatch(text)
+        parts = {name: part for name, part in match.groupdict().items() if part} if match else {}
+        sign = -1 if parts.pop("sign", "+") == "-" else 1
+        if parts:
+            return sign * dt.timedelta(**{name: float(part) for name, part in parts.items()})
+    raise ValueError(text)
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "int": _whole,
+    "float": float,
+    "bool": _truth,
+    "decimal": _decimal,
+    "date": _date,
+    "datetime": dt.datetime.fromisoformat,
+    "timedelta": _duration,
+}
+
+
+def parse(text: str, type_name: str) -> Any:
+    """One value of a type; None for text that does not say one."""
+    try:
+        return _PARSERS[type_name](text)
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def looks_like_a_value(text: str) -> bool:
+    """Whether text is a number, a truth value or a date rather than a name."""
+    return _SHAPES.fullmatch(text) is not None
+
+
+def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) -> TypedColumn:
+    """The values of a column of text; TypeError when most of it is of no (or another) type."""
+    # Each distinct cell is looked at once: columns repeat themselves.
+    present = {c: n for c, n in Counter(cells).items() if c.lower() not in MISSING}
+    name = type_name or _likeliest(present)
+    parsed = {cell: parse(cell, name) for cell in present}
+    fitting = sum(n for cell, n in present.items() if parsed[cell] is not None)
+    if 2 * fitting < sum(present.values()):
+        raise _unreadable(column, type_name)
+    records = np.empty(len(cells), dtype=object)
+    records[:] = [parsed.get(cell) for cell in cells]
+    # Datetimes share one name, but whether they have a zone, and which, is part of their type.
+    kind = infer(records) if name == "datetime" and fitting else BY_NAME[name]
+    return TypedColumn(_compact(records, kind), kind)
+
+
+def _likeliest(present: Mapping[str, int]) -> str:
+    """The type that most cells fit, the first of `_FITTING` where several do."""
+    if not present:
+        return "float"
+    shapes: Counter[str | None] = Counter()
+    for cell, count in present.items():
+        match = _SHAPES.fullmatch(cell)
+        shapes[match and match.lastgroup] += count
+    return max(_FITTING, key=lambda name: sum(shapes[shape] for shape in _FITTING[name]))
+
+
+def _compact(records: NDArray[Any], kind: Kind) -> NDArray[Any]:
+    """The records as a typed array, masked where missing; decimals stay objects."""
+    if isinstance(kind, DecimalUnits):
+        return records
+    numbers, missing = kind.numbers(records)
+    dtypes = {"date": "datetime64[D]", "datetime": "datetime64[us]", "timedelta": "timedelta64[us]"}
+    typed: NDArray[Any] = numbers.astype(dtypes.get(kind.name, numbers.dtype))
+    return typed if missing is None else np.ma.masked_array(typed, missing)
+
+
+def _unreadable(column: str, type_name: str | None) -> TypeError:
+    if type_name is None:
+        return TypeError(
+            f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
+            "text; take another column, or state its type if it has one"
+        )
+    return TypeError(
+        f"column {column!r} must hold values of type {type_name}, but most of its cells cannot be "
+        "read as such; state another type, or write dates and times as ISO 8601 (2024-05-31)"
+    )

@@ -1,0 +1,197 @@
+"""Columns of files: CSV by the standard library, Parquet through PyArrow or Polars."""
+
+import csv
+import difflib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dpquantiles import require
+from dpquantiles.errors import MissingBackend
+from dpquantiles.kinds import BY_NAME
+from dpquantiles.sources import memory
+from dpquantiles.sources.cells import looks_like_a_value, read_cells
+from dpquantiles.sources.memory import TypedColumn
+
+PARQUET_MAGIC = b"PAR1"
+MOST_NAMES = 20
+"""How many column names a message lists."""
+
+NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
+"""Types that a Parquet column of numbers may be read as, whatever its schema says."""
+
+
+def read_column(path: str | Path, column: str, type_name: str | None = None) -> TypedColumn:
+    """One column of a .csv or .parquet file, and its type.
+
+    A CSV file has no schema: `type_name` states the type of the column, and without it the cells
+    tell (see `dpquantiles.sources.cells`). Either way the type of a column counts as public.
+    """
+    if type_name is not None:
+        require.choice(BY_NAME, type=type_name)
+    path = Path(path)
+    _check_readable(path)
+    readers = {".csv": _read_csv, ".parquet": _read_parquet}
+    if path.suffix.lower() not in readers:
+        raise ValueError(
+            f"the name of a data file must end in .csv or .parquet, got '{path}'; "
+            "write the table to one of these first"
+        )
+    return readers[path.suffix.lower()](path, column, type_name)
+
+
+def _check_readable(path: Path) -> None:
+    """An OSError that says what to do, in place of one that gives a number."""
+    if path.is_dir():
+        raise IsADirectoryError(f"a data file is needed, but '{path}' is a directory")
+    try:
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no such file: '{path}'{_near_file(path)}") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise type(error)(f"cannot read '{path}': {reason}; check its permissions") from None
+
+
+def _near_file(path: Path) -> str:
+    beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    return _suggestion(path.name, beside) or "; check the path"
+
+
+def _suggestion(wanted: str, known: Sequence[str]) -> str:
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    with (
+        path.open(encoding="utf-8-sig", errors="replace", newline="") as file,
+        _cells_of_any_length(),
+    ):
+        rows = filter(None, csv.reader(file))
+        header = [name.strip() for name in next(rows, [])]
+        if not any(header):
+            raise ValueError(
+                f"'{path}' must begin with a line of column names, got none; "
+                "add one, and below it one line per record"
+            )
+        index = _position(header, column, path)
+        cells = [row[index].strip() if index < len(row) else "" for row in rows]
+    return read_cells(cells, column, type_name)
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """The csv module raises on cells over 128 kB, and data must never raise."""
+    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _position(names: Sequence[str], column: str, path: Path) -> int:
+    """Where the column stands."""
+    if names.count(column) == 1:
+        return names.index(column)
+    if column in names:
+        raise ValueError(
+            f"'{path}' must have one column {column!r}, got {names.count(column)}; rename them"
+        )
+    raise ValueError(f"'{path}' has no column {column!r}{_known_columns(names, column)}")
+
+
+def _known_columns(names: Sequence[str], column: str) -> str:
+    """The columns there are; nothing of a first line that may be a record."""
+    if any("\ufffd" in name or "\0" in name for name in names):
+        return "; it does not look like text in UTF-8, so write it as CSV in UTF-8 first"
+    if any(map(looks_like_a_value, names)):
+        return (
+            "; its first line holds numbers or dates, so it may be a record and is not shown; "
+            "the first line must name the columns"
+        )
+    listed = ", ".join(repr(_short(name)) for name in names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{_suggestion(column, names) or ';'} its columns: {listed}{more}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 40 else f"{name[:39]}…"
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    with path.open("rb") as file:
+        if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
+            raise ValueError(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
+    library = _parquet_library(path)
+    with _damage_reported(path):
+        names, read = library(path)
+    _position(names, column, path)
+    with _damage_reported(path):
+        series = read(column)
+    try:
+        typed = memory.read(series)
+    except TypeError as error:
+        raise TypeError(f"column {column!r}: {error}") from None
+    return _as_type(typed, column, type_name)
+
+
+_ParquetFile = tuple[Sequence[str], Callable[[str], Any]]
+"""The names of the columns, and how to read one."""
+
+
+def _parquet_library(path: Path) -> Callable[[Path], _ParquetFile]:
+    if find_spec("pyarrow"):
+        return _open_with_pyarrow
+    if find_spec("polars"):
+        return _open_with_polars
+    raise MissingBackend(
+        f"'{path}' is a Parquet file, which needs a library to read it: "
+        "pip install 'dpquantiles[pyarrow]'"
+    )
+
+
+def _open_with_polars(path: Path) -> _ParquetFile:
+    import polars as pl
+
+    frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    names = frame.collect_schema().names()
+    return names, lambda column: frame.select(column).collect().get_column(column)
+
+
+def _open_with_pyarrow(path: Path) -> _ParquetFile:
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(path)
+    return file.schema_arrow.names, lambda column: file.read(columns=[column]).column(column)
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Whatever a library throws at a broken file, without what it may quote of its contents."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is not an Exception
+        raise ValueError(
+            f"'{path}' cannot be read as a Parquet file ({type(error).__name__}); "
+            "it may be cut off or damaged, so write it again"
+        ) from error
+
+
+def _as_type(typed: TypedColumn, column: str, type_name: str | None) -> TypedColumn:
+    """A column as the type that was asked for, where its schema allows."""
+    if type_name in (None, typed.kind.name):
+        return typed
+    if {type_name, typed.kind.name} <= NUMBER_TYPES:
+        return TypedColumn(typed.values, BY_NAME[str(type_name)])
+    raise TypeError(
+        f"column {column!r} is of type {typed.kind.name} by the file's schema, and cannot be read "
+        f"as {type_name}; leave the type out"
+    )

@@ -1,0 +1,38 @@
+"""`dpquantiles doctor`: what is there, what is not, and whether the core works."""
+
+from importlib import metadata
+
+import pytest
+
+from dpquantiles.cli import doctor
+from dpquantiles.version import __version__
+from tests.cli.conftest import Command
+
+
+def test_a_healthy_installation(run: Command) -> None:
+    done = run("doctor")
+    assert done.code == 0
+    assert __version__ in done.out
+    assert done.out.count("\n  ok  ") == 2
+
+
+def test_what_is_missing_gets_its_command(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    done = run("doctor")
+    assert done.code == 0
+    assert "pip install 'dpquantiles[plot]'" in done.out
+
+
+def test_a_broken_core(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> bool:
+        raise NotImplementedError("no entropy here")
+
+    monkeypatch.setitem(doctor.CHECKS, "secure random bits", broken)
+    monkeypatch.setitem(doctor.CHECKS, "wrong", lambda: False)
+    done = run("doctor")
+    assert done.code == 1
+    assert "failed  secure random bits: NotImplementedError: no entropy here" in done.out
+    assert "failed  wrong: wrong result" in done.out

@@ -1,0 +1,172 @@
+"""`dpquantiles release`: formats, types, options and notes."""
+
+import datetime as dt
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from dpquantiles import Release
+from dpquantiles.cli import screen
+from tests.cli.conftest import Command
+
+DECILES = [k / 10 for k in range(1, 10)]
+
+
+def test_json_when_piped(run: Command, table: Path) -> None:
+    done = run("release", table, "--column", "change", "-q", "quartiles", "--epsilon", 1)
+    assert done.code == 0
+    release = Release.from_json(done.out)
+    assert release.q == (0.25, 0.5, 0.75)
+    assert release.type == "int"
+    assert release.guarantee is not None
+    assert release.guarantee.epsilon == 1
+
+
+def test_text_on_a_terminal(run: Command, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "is_terminal", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    done = run("release", table, "-c", "change", "-q", "quartiles", "-e", 100)
+    assert done.out.splitlines()[1].split() == ["q", "value"]
+    assert "differential privacy" in done.out
+    assert "\x1b[3" not in done.out
+
+
+def test_csv(run: Command, table: Path) -> None:
+    done = run("release", table, "-c", "change", "-q", "0.5", "-e", 1, "--format", "csv")
+    header, answer = done.out.splitlines()
+    assert header == "q,value"
+    assert answer.startswith("0.5,")
+
+
+def test_plain_text_when_asked(run: Command, table: Path) -> None:
+    done = run("release", table, "-c", "change", "-q", "deciles", "-e", 1, "--format", "text")
+    assert len(done.out.splitlines()) > 10
+    assert "\x1b" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "q"),
+    [
+        ("0.1:0.9:0.1", DECILES),
+        ("deciles", DECILES),
+        ("0:1:0.25", [0, 0.25, 0.5, 0.75, 1]),
+        ("0.05:0.3:0.1", [0.05, 0.15, 0.25]),
+        ("0.9,median,quartiles", [0.9, 0.5, 0.25, 0.75]),
+        (" 0.5 , 0.1 ", [0.5, 0.1]),
+        ("1e-2", [0.01]),
+    ],
+)
+def test_quantiles(run: Command, table: Path, text: str, q: list[float]) -> None:
+    assert run("release", table, "-c", "change", "-q", text, "-e", 1).json["q"] == q
+
+
+def test_quantiles_add_up(run: Command, table: Path) -> None:
+    done = run("release", table, "-c", "change", "-q", "0.1", "-q", "median", "-e", 1)
+    assert done.json["q"] == [0.1, 0.5]
+
+
+def test_negative_bounds(run: Command, table: Path) -> None:
+    done = run("release", table, "-c", "change", "-q", "0,1", "-e", 1, "--bounds", -180, 1440)
+    assert done.code == 0
+    grid = done.json["provenance"]["grid"]
+    assert (grid["lower"], grid["upper"]) == (-180, 1440)
+    assert all(-180 <= value <= 1440 for value in done.json["values"])
+
+
+def test_resolution(run: Command, table: Path) -> None:
+    options = ("-q", "deciles", "-e", 1, "--bounds", 0, 100, "--resolution", 0.5)
+    values = run("release", table, "-c", "rate", *options).json["values"]
+    assert all(2 * value == int(2 * value) for value in values)
+
+
+def test_dates(run: Command, table: Path) -> None:
+    options = ("--bounds", "2024-01-01", "2024-12-30", "--resolution", "7d")
+    done = run("release", table, "-c", "day", "-q", "deciles", "-e", 1, *options)
+    days = [dt.date.fromisoformat(text) for text in done.json["values"]]
+    assert {(day - dt.date(2024, 1, 1)).days % 7 for day in days} == {0}
+
+
+@pytest.mark.parametrize(
+    ("type_name", "cell", "bounds"),
+    [
+        ("bool", "yes", ("false", "true")),
+        ("decimal", "1.25", ("0", "9.99")),
+        ("datetime", "2024-01-01T10:00+02:00", ("2024-01-01T00:00Z", "2024-01-02T00:00Z")),
+        ("datetime", "2024-01-01 10:00", ("2024-01-01", "2024-01-02")),
+        ("datetime", "2024-01-01T10:00+02:00", ("2024-01-01", "2024-01-02")),
+        ("timedelta", "1:30", ("0s", "1d")),
+        ("float", "12", ("0", "20")),
+        ("int", "12.2", ("0.5", "20")),
+    ],
+)
+def test_stated_types(
+    run: Command, tmp_path: Path, type_name: str, cell: str, bounds: tuple[str, str]
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *[cell] * 200, ""]))
+    options = ("--type", type_name, "--bounds", *bounds, "-e", 50)
+    done = run("release", path, "-c", "x", "-q", "median", *options)
+    assert (done.code, done.err) == (0, "")
+    assert done.json["type"] == type_name
+
+
+def test_parquet(run: Command, tmp_path: Path) -> None:
+    pl.DataFrame({"x": list(range(500))}).write_parquet(tmp_path / "x.parquet")
+    done = run("release", tmp_path / "x.parquet", "-c", "x", "-q", "median", "-e", 50)
+    assert (done.code, done.err) == (0, "")
+    assert abs(done.json["values"][0] - 250) < 20
+
+
+@pytest.mark.parametrize(
+    ("policy", "low", "high"),
+    [("lower", -100, 97), ("upper", 6, 1000), ("0", 0, 97), ("-3", -3, 97)],
+)
+def test_missing_cells(run: Command, table: Path, policy: str, low: int, high: int) -> None:
+    options = ("--missing", policy, "--bounds", -100, 1000)
+    done = run("release", table, "-c", "gaps", "-q", "0.05,0.95", "-e", 1000, *options)
+    assert done.json["values"] == pytest.approx([low, high], abs=2)
+
+
+def test_the_type_of_a_csv_column_is_told(run: Command, table: Path) -> None:
+    done = run("release", table, "-c", "rate", "-q", "median", "-e", 1)
+    assert done.err.startswith("note: column 'rate' read as float; ")
+    stated = run("release", table, "-c", "rate", "-q", "median", "-e", 1, "--type", "float")
+    assert stated.err == ""
+
+
+def test_a_seed_repeats_and_is_not_private(run: Command, table: Path) -> None:
+    command = ("release", table, "-c", "change", "-q", "deciles", "-e", 0.5, "--seed", 7)
+    first, second = run(*command), run(*command)
+    assert first.out == second.out
+    assert first.json["guarantee"] is None
+    assert "warning: not private" in first.err
+
+
+def test_without_a_seed_runs_differ(run: Command, table: Path) -> None:
+    command = ("release", table, "-c", "rate", "-q", "deciles", "-e", 0.5)
+    assert run(*command).json["values"] != run(*command).json["values"]
+
+
+@pytest.mark.parametrize("format", ["text", "json", "csv"])
+@pytest.mark.parametrize("size", [(), ("--size", 90)])
+def test_add_remove_never_tells_the_number_of_records(
+    run: Command, tmp_path: Path, format: str, size: tuple[object, ...]
+) -> None:
+    n = 7919
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *["1"] * (n - 2), "NA", "2", ""]))
+    options = ("--neighbors", "add-remove", "--format", format, *size)
+    done = run("release", path, "-c", "x", "-q", "median", "-e", 1, *options)
+    assert done.code == 0
+    told = done.out + done.err
+    if format == "json":
+        # The private count may be any number, the true one included.
+        told = told.replace(f'"size": {done.json["provenance"]["size"]}', "")
+    assert str(n) not in told
+
+
+def test_the_private_count_is_not_the_true_one(run: Command, table: Path) -> None:
+    command = ("release", table, "-c", "change", "-q", "median", "-e", 1)
+    runs = [run(*command, "--neighbors", "add-remove") for _ in range(20)]
+    assert len({done.json["provenance"]["size"] for done in runs}) > 1

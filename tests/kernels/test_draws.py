@@ -1,0 +1,111 @@
+"""Exact draws: probabilities are read off all bit patterns, or fitted at a fixed seed."""
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpquantiles.kernels import draws
+from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
+
+
+class Script:
+    """Bits that are read from a given integer, most significant first."""
+
+    def __init__(self, value: int, length: int) -> None:
+        self.value, self.left = value, length
+
+    def getrandbits(self, k: int, /) -> int:
+        self.left -= k
+        return (self.value >> self.left) & ((1 << k) - 1)
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.125, 0.3125, 0.5, 0.875, 1.0])
+def test_coin_is_exact(probability: float) -> None:
+    heads = sum(draws.coin(Script(value, 4), probability) for value in range(16))
+    assert heads == 16 * probability
+
+
+def test_coin_reads_as_many_bits_as_its_probability_has() -> None:
+    tiny = 2.0**-1074
+    assert draws.coin(Script(0, 1074), tiny)
+    assert not draws.coin(Script(1, 1074), tiny)
+
+
+def test_faint_coins_are_not_cut_off() -> None:
+    """exp(-2000) is no double; with all bits zero the coin still falls."""
+    assert draws.faint_coin(Script(0, 10**5), -2000.0)
+    assert not draws.faint_coin(Script(0, 10**5), -math.inf)
+    assert not draws.faint_coin(Script((1 << 4000) - 1, 4000), -2000.0)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 8, 1000])
+def test_below_is_uniform(bound: int) -> None:
+    bits = random.Random(4)
+    counts = Counter(draws.below(bits, bound) for _ in range(2000))
+    assert set(counts) <= set(range(bound))
+    if bound > 1:
+        observed = [counts[i] for i in range(bound)]
+        assert stats.chisquare(observed).pvalue > 1e-3
+
+
+def test_sorted_with_repeats_is_uniform() -> None:
+    bits = random.Random(8)
+    drawn = Counter(tuple(draws.sorted_with_repeats(bits, 4, 3)) for _ in range(8000))
+    vectors = list(itertools.combinations_with_replacement(range(4), 3))
+    assert set(drawn) == set(vectors)
+    assert stats.chisquare([drawn[v] for v in vectors]).pvalue > 1e-3
+
+
+def test_sorted_with_repeats_of_one_point() -> None:
+    assert draws.sorted_with_repeats(random.Random(1), 1, 5) == [0] * 5
+
+
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0)])
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
+def test_weighted_follows_its_weights(algebra: Logarithms | ScaledDoubles, length: int) -> None:
+    logs = np.log(np.arange(1.0, length + 1))
+    weights = logs if isinstance(algebra, Logarithms) else np.exp(logs)
+    bits = random.Random(length)
+    counts = Counter(draws.weighted(bits, weights, algebra) for _ in range(4000))
+    expected = np.arange(1.0, length + 1) / np.arange(1.0, length + 1).sum() * 4000
+    observed = [counts[i] for i in range(length)]
+    assert sum(observed) == 4000
+    if length > 1:
+        assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+def test_weighted_skips_what_has_no_mass() -> None:
+    weights = np.array([-np.inf, -5000.0, -np.inf])
+    assert draws.weighted(random.Random(1), weights, Logarithms()) == 1
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)])
+def test_bernoulli_exp_has_its_probability(exponent: Fraction) -> None:
+    bits = random.Random(6)
+    heads = sum(draws.bernoulli_exp(bits, exponent) for _ in range(20_000))
+    test = stats.binomtest(heads, 20_000, math.exp(-exponent))
+    assert test.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
+def test_discrete_laplace_has_its_law(epsilon: float) -> None:
+    bits = random.Random(9)
+    drawn = Counter(draws.discrete_laplace(bits, Fraction(epsilon)) for _ in range(20_000))
+
+    def fit(rate: float) -> float:
+        top = max(1, int(4 / rate))
+        scale = (1 - math.exp(-rate)) / (1 + math.exp(-rate))
+        expected = [20_000 * scale * math.exp(-rate * abs(z)) for z in range(-top, top + 1)]
+        observed = [float(drawn[z]) for z in range(-top, top + 1)]
+        rest = 20_000 - sum(observed), 20_000 - sum(expected)
+        return float(stats.chisquare([*observed, rest[0]], [*expected, rest[1]]).pvalue)
+
+    assert fit(epsilon) > 1e-3
+    assert fit(0.8 * epsilon) < 1e-6
+    assert fit(1.2 * epsilon) < 1e-6

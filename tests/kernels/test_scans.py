@@ -1,0 +1,91 @@
+"""Scans against double loops, for both representations of masses."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpquantiles.kernels import scans
+from dpquantiles.kernels.algebra import Algebra, Logarithms, ScaledDoubles, choose
+
+Floats = NDArray[np.float64]
+
+
+def as_masses(logs: Floats, algebra: Algebra) -> Floats:
+    return logs if isinstance(algebra, Logarithms) else np.exp(logs) * algebra.one
+
+
+def as_logs(masses: Floats, algebra: Algebra) -> list[float]:
+    return [algebra.log(mass) for mass in masses.tolist()]
+
+
+def slow(logs: Floats, rate: float, first: int, stop: int, here: int) -> float:
+    terms = [float(logs[j]) - rate * abs(j - here) for j in range(first, stop)]
+    finite = [term for term in terms if term > -math.inf]
+    if not finite:
+        return -math.inf
+    top = max(finite)
+    return top + math.log(math.fsum(math.exp(term - top) for term in finite))
+
+
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0)])
+@given(
+    length=st.integers(1, 700),
+    width=st.integers(0, 800),
+    rate=st.sampled_from([0.01, 0.25, 1.0, 2.5]),
+    seed=st.integers(0, 10**6),
+)
+@settings(max_examples=25, deadline=None)
+def test_scans_are_their_sums(
+    algebra: Algebra, length: int, width: int, rate: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    logs = rng.uniform(-30, 30, length)
+    logs[rng.random(length) < 0.3] = -np.inf
+    if rate * length > 500:
+        algebra = Logarithms()
+    masses, decay = as_masses(logs, algebra), scans.Decay.of(rate, length, algebra)
+    results = {
+        "prefix": as_logs(scans.prefix(masses, decay), algebra),
+        "suffix": as_logs(scans.suffix(masses, decay), algebra),
+        "window": as_logs(scans.window(masses, width, decay), algebra),
+    }
+    for i in {0, length // 3, length // 2, length - 1}:
+        stop = min(length, i + width)
+        assert results["prefix"][i] == pytest.approx(slow(logs, rate, 0, i + 1, i), abs=1e-9)
+        assert results["suffix"][i] == pytest.approx(slow(logs, rate, i, length, i), abs=1e-9)
+        assert results["window"][i] == pytest.approx(slow(logs, rate, i, stop, i), abs=1e-9)
+
+
+def test_a_prefix_keeps_small_masses_before_large_ones() -> None:
+    """What a difference of sums, or a Fourier transform, would lose."""
+    logs = np.array([-600.0, 0.0, 600.0])
+    sums = scans.prefix(logs, scans.Decay.of(1.0, 3, Logarithms()))
+    assert sums[0] == -600.0
+    assert sums[1] == pytest.approx(0.0)
+
+
+def test_depth_grows_slowly() -> None:
+    assert scans.scan_depth(10**6) < 1000
+
+
+@pytest.mark.parametrize(
+    ("log_volume", "log_floor", "nats", "ramp", "doubles"),
+    [
+        (200.0, -250.0, 250.0, 40.0, True),
+        (640.0, -700.0, 250.0, 40.0, False),
+        (200.0, -250.0, 700.0, 40.0, False),
+        (200.0, -250.0, 250.0, 90.0, False),
+    ],
+)
+def test_choice_of_representation(
+    log_volume: float, log_floor: float, nats: float, ramp: float, doubles: bool
+) -> None:
+    algebra = choose(log_volume, log_floor, nats, ramp)
+    assert isinstance(algebra, ScaledDoubles) == doubles
+    if isinstance(algebra, ScaledDoubles):
+        assert log_volume + algebra.log_scale + ramp < math.log(np.finfo(float).max)
+        assert log_floor + algebra.log_scale > math.log(np.finfo(float).tiny) + 80

@@ -1,0 +1,240 @@
+"""Checks of JointExp that can be run on the mechanism as it is and on broken copies of it.
+
+The oracle computes the law from its definition, in the dumbest way: the utility is a minimum over
+all feasible rank vectors, probabilities are weights over the sum of all weights.
+"""
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from scipy import stats
+
+import dpquantiles as dpq
+from dpquantiles.kernels import draws
+from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP, JointExpLaw
+from dpquantiles.views import RecordingView, WindowView
+
+Answer = tuple[int, ...]
+
+
+def view_of(records: Sequence[int], points: int) -> dpq.ArrayView:
+    """Records that are steps of a grid with this many points already."""
+    return dpq.ArrayView(np.array(records, dtype=np.int64), dpq.UniformGrid(0, points - 1, 1))
+
+
+def all_answers(points: int, m: int) -> Iterator[Answer]:
+    """Every nondecreasing vector of m grid points."""
+    return itertools.combinations_with_replacement(range(points), m)
+
+
+def utility(records: Sequence[int], answer: Answer, targets: Sequence[int], nu: int) -> int:
+    """Equation (1): the best over all rank vectors that the answer allows."""
+    n = len(records)
+    allowed = [range(sum(x < o for x in records), sum(x <= o for x in records) + 1) for o in answer]
+    ends = [*targets, nu]
+    gaps = [b - a for a, b in itertools.pairwise([0, *ends])]
+    costs = (
+        sum(abs(b - a - t) for (a, b), t in zip(itertools.pairwise([0, *r, n]), gaps, strict=True))
+        for r in itertools.product(*allowed)
+    )
+    return -min(costs)
+
+
+def greedy_path(records: Sequence[int], answer: Answer, targets: Sequence[int]) -> list[int]:
+    """Equation (2): the errors of the greedy cuts."""
+    path, p = [], 0
+    for o, target in zip(answer, targets, strict=True):
+        low, high = sum(x < o for x in records), sum(x <= o for x in records)
+        p = min(max(p, low - target), high - target)
+        path.append(p)
+    return path
+
+
+def oracle(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> dict[Answer, float]:
+    """The log probability of every answer, straight from the definition (3) and (4)."""
+    n = len(records)
+    nu = n if mechanism.size is None else mechanism.size
+    delta = 2 if mechanism.neighbors == "swap" else 1
+    assert mechanism.reach is not None
+    reach, rate = mechanism.reach, mechanism.epsilon / (2 * delta)
+    targets = sorted(round(q * nu) for q in mechanism.q)
+    surplus = n - nu
+    floor = math.exp(-rate * (2 * reach - delta)) / math.expm1(rate * delta)
+    weights = {}
+    for answer in all_answers(points, len(targets)):
+        path = greedy_path(records, answer, targets)
+        inside = all(min(0, surplus) - reach <= p <= max(0, surplus) + reach for p in path)
+        inside = inside and abs(surplus) <= max(2 * reach, LEAST_SURPLUS_CAP)
+        weight = math.exp(rate * utility(records, answer, targets, nu)) if inside else 0.0
+        weights[answer] = weight + floor
+    total = sum(weights.values())
+    return {answer: math.log(weight / total) for answer, weight in weights.items()}
+
+
+def law_of(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> dict[Answer, float]:
+    """The log probability of every answer, as the mechanism says."""
+    law = mechanism.law(view_of(records, points))
+    return {a: law.log_probability(a) for a in all_answers(points, len(mechanism.q))}
+
+
+def check_is_the_equation(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> None:
+    """The law sums to one and equals the oracle; the forward pass gives only the normalizer."""
+    said = law_of(mechanism, records, points)
+    assert math.isclose(math.fsum(map(math.exp, said.values())), 1.0, rel_tol=1e-9)
+    for answer, expected in oracle(mechanism, records, points).items():
+        assert math.isclose(said[answer], expected, abs_tol=1e-6), (answer, records)
+
+
+def neighbor_pairs(
+    neighbors: str, sizes: Sequence[int], points: int
+) -> Iterator[tuple[Answer, Answer]]:
+    """All pairs of small data sets that differ in one record."""
+    for n in sizes:
+        for records in all_answers(points, n):
+            if neighbors == "add-remove":
+                for extra in range(points):
+                    yield records, tuple(sorted((*records, extra)))
+            else:
+                for i, new in itertools.product(range(n), range(points)):
+                    swapped = tuple(sorted((*records[:i], *records[i + 1 :], new)))
+                    if records < swapped:
+                        yield records, swapped
+
+
+def worst_loss(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> float:
+    """The largest privacy loss over all neighbors and all answers."""
+    laws: dict[Answer, dict[Answer, float]] = {}
+
+    def law(records: Answer) -> dict[Answer, float]:
+        if records not in laws:
+            laws[records] = law_of(mechanism, records, points)
+        return laws[records]
+
+    worst = 0.0
+    for one, other in neighbor_pairs(str(mechanism.neighbors), sizes, points):
+        a, b = law(one), law(other)
+        worst = max(worst, max(abs(a[o] - b[o]) for o in a))
+    return worst
+
+
+def check_private(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> None:
+    """No loss above epsilon."""
+    assert worst_loss(mechanism, sizes, points) <= mechanism.epsilon * (1 + 1e-9)
+
+
+class Explorer:
+    """Replays a sampler along every sequence of its choices and adds up the probabilities."""
+
+    def __init__(self) -> None:
+        self.script: list[int] = []
+        self.position = 0
+        self.probability = 1.0
+        self.options: list[int] = []
+
+    def choose(self, weights: Sequence[float]) -> int:
+        """Take the scripted choice, or the first possible one where the script ends."""
+        possible = [i for i, w in enumerate(weights) if w > 0]
+        if self.position == len(self.script):
+            self.script.append(0)
+            self.options.append(len(possible))
+        choice = possible[self.script[self.position]]
+        self.position += 1
+        self.probability *= weights[choice] / math.fsum(weights)
+        return choice
+
+    def advance(self) -> bool:
+        """Move to the next sequence of choices; False when all are done."""
+        while self.script and self.script[-1] + 1 == self.options[-1]:
+            self.script.pop()
+            self.options.pop()
+        if not self.script:
+            return False
+        self.script[-1] += 1
+        self.position, self.probability = 0, 1.0
+        return True
+
+
+def sampler_distribution(law: JointExpLaw, patch: Callable[..., None]) -> dict[Answer, float]:
+    """What the walk back really draws, by exploring every choice that it can make."""
+    explorer = Explorer()
+
+    def weighted(_bits: object, weights: np.ndarray, algebra: object) -> int:
+        logs = [algebra.log(w) for w in weights.tolist()]  # type: ignore[attr-defined]
+        top = max(logs)
+        return explorer.choose([math.exp(x - top) for x in logs])
+
+    def chooses_first(_bits: object, first: float, second: float) -> bool:
+        top = max(first, second)
+        return explorer.choose([math.exp(first - top), math.exp(second - top)]) == 0
+
+    def sorted_with_repeats(_bits: object, choices: int, count: int) -> list[int]:
+        vectors = list(all_answers(choices, count))
+        return list(vectors[explorer.choose([1.0] * len(vectors))])
+
+    for function in (weighted, chooses_first, sorted_with_repeats):
+        patch(draws, function.__name__, function)
+    distribution: Counter[Answer] = Counter()
+    while True:
+        answer = law.draw(random.Random(0))
+        distribution[answer] += explorer.probability  # type: ignore[assignment]
+        if not explorer.advance():
+            return dict(distribution)
+
+
+def check_walk(
+    mechanism: dpq.JointExp, records: Sequence[int], points: int, patch: Callable[..., None]
+) -> None:
+    """The sampler's distribution, computed without sampling, is the law."""
+    law = mechanism.law(view_of(records, points))
+    drawn = sampler_distribution(law, patch)
+    for answer in all_answers(points, len(mechanism.q)):
+        expected = math.exp(law.log_probability(answer))
+        assert math.isclose(drawn.get(answer, 0.0), expected, rel_tol=1e-9), (answer, records)
+
+
+def fit(drawn: Counter[Answer], law: JointExpLaw, points: int) -> float:
+    """The p-value of the chi-square test that draws follow a law; rare answers are pooled."""
+    total = drawn.total()
+    observed, expected, rest = [], [], [0.0, 0.0]
+    for answer in all_answers(points, len(law.order)):
+        mean = total * math.exp(law.log_probability(answer))
+        if mean >= 10:
+            observed.append(float(drawn[answer]))
+            expected.append(mean)
+        else:
+            rest = [rest[0] + drawn[answer], rest[1] + mean]
+    if rest[1] > 0:
+        observed.append(rest[0])
+        expected.append(rest[1])
+    return float(stats.chisquare(observed, expected, sum_check=False).pvalue)
+
+
+def draw_many(law: JointExpLaw, count: int, seed: int) -> Counter[Answer]:
+    """Seeded draws from a law."""
+    bits = random.Random(seed)
+    return Counter(law.draw(bits) for _ in range(count))
+
+
+def check_draws(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> None:
+    """Draws at a fixed seed fit the law."""
+    law = mechanism.law(view_of(records, points))
+    assert fit(draw_many(law, 20_000, seed=11), law, points) > 1e-3
+
+
+def check_window(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> None:
+    """Windows give bit-identical laws, and nothing outside the demand is asked for."""
+    whole = view_of(records, points)
+    demand = mechanism.demand(whole.n, whole.grid)
+    recording = RecordingView(whole)
+    reference = mechanism.law(recording)
+    allowed = {i for run in demand for i in run}
+    assert recording.asked_index <= allowed
+    assert not recording.asked_steps
+    law = mechanism.law(WindowView.of(whole, demand))
+    for answer in all_answers(points, len(mechanism.q)):
+        assert law.log_probability(answer) == reference.log_probability(answer)
+    assert law.draw(random.Random(3)) == reference.draw(random.Random(3))

@@ -1,0 +1,288 @@
+"""JointExp, in order of strength: the equation, privacy, demand, draws, rounding, bad calls."""
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import dpquantiles as dpq
+from dpquantiles.errors import DemandTooLarge
+from dpquantiles.grid import Grid
+from dpquantiles.kernels import algebra as algebras
+from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
+from dpquantiles.mechanisms.joint_exp import COUNT_SHARE, LEAST_SURPLUS_CAP
+from dpquantiles.views import WindowView
+from tests.mechanisms import joint_exp_checks as checks
+
+REPRESENTATIONS = ["scaled doubles", "logarithms"]
+
+
+@pytest.fixture(params=REPRESENTATIONS)
+def representation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every law test runs on both representations of masses."""
+    if request.param == "logarithms":
+        monkeypatch.setattr(algebras, "choose", lambda *_: Logarithms())
+    return str(request.param)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[dpq.JointExp, list[int], int]:
+    """Small data with ties, targets at the ends and repeated, windows from tiny to too large."""
+    points = draw(st.integers(2, 7))
+    records = draw(st.lists(st.integers(0, points - 1), max_size=6))
+    q = draw(st.lists(st.sampled_from([0.0, 0.25, 0.3, 0.5, 0.7, 1.0]), min_size=1, max_size=3))
+    epsilon = draw(st.sampled_from([0.05, 1.0, 4.0, 20.0]))
+    reach = draw(st.integers(1, 9))
+    size = draw(st.one_of(st.none(), st.integers(0, 8)))
+    neighbors = "swap" if size is None else "add-remove"
+    mechanism = dpq.JointExp(
+        q=tuple(sorted(q)), epsilon=epsilon, neighbors=neighbors, reach=reach, size=size
+    )
+    return mechanism, records, points
+
+
+@pytest.mark.parametrize("choice", REPRESENTATIONS)
+@given(case=cases())
+@settings(max_examples=150, deadline=None)
+def test_law_is_the_equation(choice: str, case: tuple[dpq.JointExp, list[int], int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if choice == "logarithms":
+            patch.setattr(algebras, "choose", lambda *_: Logarithms())
+        checks.check_is_the_equation(*case)
+
+
+@given(
+    records=st.lists(st.integers(0, 5), max_size=6),
+    answer=st.lists(st.integers(0, 5), min_size=1, max_size=3),
+    nu=st.integers(0, 7),
+)
+@settings(max_examples=200, deadline=None)
+def test_greedy_path_reaches_the_minimum(records: list[int], answer: list[int], nu: int) -> None:
+    ordered = tuple(sorted(answer))
+    targets = [round((k + 1) / (len(answer) + 1) * nu) for k in range(len(answer))]
+    path = checks.greedy_path(records, ordered, targets)
+    cost = sum(abs(b - a) for a, b in itertools.pairwise([0, *path, len(records) - nu]))
+    assert checks.utility(records, ordered, targets, nu) == -cost
+
+
+def private_cases() -> Iterator[tuple[dpq.JointExp, list[int], int]]:
+    """Mechanisms, sizes and grid points for exhaustive enumeration."""
+    for reach, epsilon in itertools.product([1, 2, 3, 50], [0.5, 3.0]):
+        for q in [(0.5,), (0.0, 1.0), (0.3, 0.3), (0.25, 0.75)]:
+            swap = dpq.JointExp(q=q, epsilon=epsilon, reach=reach)
+            yield swap, [1, 2, 3, 4], 4
+            for size in (0, 2, 4):
+                yield replace(swap, neighbors="add-remove", size=size), [0, 1, 2, 3], 4
+        three = dpq.JointExp(q=(0.2, 0.5, 0.9), epsilon=epsilon, reach=reach)
+        yield three, [3], 4
+        yield replace(three, neighbors="add-remove", size=3), [2, 3], 4
+
+
+@pytest.mark.usefixtures("representation")
+@pytest.mark.parametrize(("mechanism", "sizes", "points"), list(private_cases()))
+def test_all_neighbors_and_answers_are_within_epsilon(
+    mechanism: dpq.JointExp, sizes: list[int], points: int
+) -> None:
+    checks.check_private(mechanism, sizes, points)
+
+
+def test_the_accounting_is_not_wasteful() -> None:
+    """The worst pair comes close to epsilon: neither the sensitivity nor the factor 2 is slack."""
+    swap = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)
+    assert checks.worst_loss(swap, [4], 8) > 0.75 * swap.epsilon
+    add = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50, neighbors="add-remove", size=4)
+    assert checks.worst_loss(add, [3, 4], 8) > 0.6 * add.epsilon
+
+
+def test_a_size_far_from_the_truth_stays_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the cap only the floor is left; crossing the cap is within epsilon too."""
+    monkeypatch.setattr("dpquantiles.mechanisms.joint_exp.LEAST_SURPLUS_CAP", 0)
+    for reach in (1, 2):
+        mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove", size=0, reach=reach)
+        checks.check_private(mechanism, [2 * reach - 1, 2 * reach, 2 * reach + 1], 3)
+        law = mechanism.law(checks.view_of([1] * (2 * reach + 1), 3))
+        assert law.log_window == -math.inf
+        assert law.log_probability([0]) == pytest.approx(-math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("q", "records"),
+    [
+        ((0.3, 0.3, 0.8), [1, 1, 1, 4, 4, 5]),
+        ((0.0, 0.5, 1.0), [0, 2, 2, 3]),
+        ((0.2, 0.4, 0.6), []),
+        ((0.25, 0.5, 0.75), [3, 3, 3, 3]),
+        ((0.1, 0.2, 0.9), [0, 1, 5]),
+    ],
+)
+@pytest.mark.parametrize("reach", [1, 3, 40])
+@pytest.mark.parametrize("size", [None, 2, 5])
+@pytest.mark.usefixtures("representation")
+def test_the_walk_back_draws_the_law(
+    q: tuple[float, ...],
+    records: list[int],
+    reach: int,
+    size: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    neighbors = "swap" if size is None else "add-remove"
+    mechanism = dpq.JointExp(q=q, epsilon=2.0, reach=reach, neighbors=neighbors, size=size)
+    checks.check_walk(mechanism, records, 6, monkeypatch.setattr)
+
+
+@pytest.mark.usefixtures("representation")
+def test_draws_fit_the_law_and_no_other() -> None:
+    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.75), epsilon=2.0, reach=6)
+    records, points = [1, 1, 2, 4, 4, 4, 5, 6], 8
+    law = mechanism.law(checks.view_of(records, points))
+    drawn = checks.draw_many(law, 20_000, seed=11)
+    assert checks.fit(drawn, law, points) > 1e-3
+    for wrong in (0.8, 1.2):
+        other = replace(mechanism, epsilon=wrong * mechanism.epsilon)
+        assert checks.fit(drawn, other.law(checks.view_of(records, points)), points) < 1e-6
+
+
+@given(case=cases())
+@settings(max_examples=60, deadline=None)
+def test_a_window_is_enough(case: tuple[dpq.JointExp, list[int], int]) -> None:
+    checks.check_window(*case)
+
+
+def test_a_rank_outside_the_window_is_refused() -> None:
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, reach=3)
+    view = checks.view_of(sorted(random.Random(1).choices(range(50), k=100)), 50)
+    (run,) = mechanism.demand(view.n, view.grid)
+    assert len(run) < view.n
+    with pytest.raises(LookupError, match="outside"):
+        mechanism.law(WindowView.of(view, [run[1:]]))
+
+
+@dataclass(frozen=True)
+class EndlessTies:
+    """A billion records, all equal, that nobody could hold in memory."""
+
+    grid: Grid
+    n: int = 10**9
+
+    def order_statistics(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.full(len(index), 40, dtype=np.int64)
+
+    def ranks(self, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.n * (steps > 40), self.n * (steps >= 40)
+
+
+def test_a_billion_ties() -> None:
+    view = EndlessTies(dpq.UniformGrid(0, 168, 1))
+    release = dpq.JointExp(q=(0.1, 0.5, 0.9), epsilon=1.0).release(view, random.Random(1))
+    assert release.values == (40, 40, 40)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-2, 1.0, 50.0, 1e3, 1e6])
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("m", [1, 9, 29])
+def test_any_reasonable_epsilon_works(epsilon: float, neighbors: str, m: int) -> None:
+    q = [(k + 1) / (m + 1) for k in range(m)]
+    data = np.random.default_rng(0).normal(0, 5, 500)
+    size = 500 if neighbors == "add-remove" else None
+    release = dpq.quantiles(
+        data, q, epsilon=epsilon, bounds=(-100, 100), neighbors=neighbors, size=size
+    )
+    assert len(release.values) == m
+    assert list(release.values) == sorted(release.values)
+    assert all(-100 <= value <= 100 for value in release.values)
+
+
+def test_high_epsilon_is_nearly_exact() -> None:
+    data = np.arange(1001)
+    release = dpq.quantiles(data, "deciles", epsilon=1e6, bounds=(0, 1000))
+    assert np.abs(np.asarray(release) - np.arange(100, 1000, 100)).max() <= 1
+
+
+def test_an_epsilon_below_rounding_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"epsilon must be at least .* rounding"):
+        dpq.quantiles(np.arange(1000.0), "deciles", epsilon=1e-9, bounds=(0, 1000))
+
+
+def test_a_demand_beyond_memory_is_refused() -> None:
+    with pytest.raises(DemandTooLarge, match="ranks"):
+        dpq.JointExp(q=tuple(np.linspace(0, 1, 99)), epsilon=1e-3).demand(10**9)
+
+
+def test_rounding_is_inside_epsilon() -> None:
+    """The rate leaves room for rounding, and only a little."""
+    view = checks.view_of(list(range(100)), 100)
+    for m in (1, 9, 60):
+        law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), epsilon=1.0).law(view)
+        assert 1 - 1e-4 < 4 * law.geometry.rate < 1
+
+
+def test_representation_follows_public_numbers() -> None:
+    grid = dpq.UniformGrid(0, 2**38, 1)
+    for values in ([], [5], list(range(100)), [7] * 100):
+        view = dpq.ArrayView(np.array(values, dtype=np.int64), grid)
+        few = dpq.JointExp(q=(0.5,) * 9, epsilon=1.0).law(view)
+        many = dpq.JointExp(q=(0.5,) * 40, epsilon=1.0).law(view)
+        assert isinstance(few.geometry.algebra, ScaledDoubles)
+        assert isinstance(many.geometry.algebra, Logarithms)
+
+
+def test_the_private_count_is_paid_from_epsilon() -> None:
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    sized = mechanism.sized(1000, random.Random(5))
+    assert sized.size is not None
+    assert abs(sized.size - 1000) < 200
+    assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
+    assert mechanism.guarantee.epsilon == 1.0
+    with pytest.raises(ValueError, match="size must be given for the law"):
+        mechanism.law(checks.view_of([1, 2, 3], 5))
+
+
+def test_cap_is_at_least_twice_the_reach() -> None:
+    """The proof needs it: a size that is further off already costs more than the floor covers."""
+    assert LEAST_SURPLUS_CAP >= 0
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove", size=0, reach=1000)
+    view = checks.view_of([1] * 2000, 3)
+    assert mechanism.law(view).log_window > -math.inf
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be positive and finite, got 0.0"),
+        ({"q": ()}, "q must name at least one quantile"),
+        ({"q": (1.5,)}, "q must lie between 0 and 1, got 1.5"),
+        ({"reach": 0}, "reach must be at least 1, got 0"),
+        ({"size": 10}, "size must be left out under swap"),
+        ({"neighbors": "swop"}, "did you mean 'swap'"),
+        ({"neighbors": "add-remove", "size": -1}, "size must be at least 0, got -1"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"q": (0.5,), "epsilon": 1.0}
+    with pytest.raises(ValueError, match=message):
+        dpq.JointExp(**{**good, **parameters})  # type: ignore[arg-type]
+
+
+def test_values_must_be_answers() -> None:
+    law = dpq.JointExp(q=(0.25, 0.75), epsilon=1.0).law(checks.view_of([1, 2, 3], 5))
+    assert law.log_probability([3, 1]) == -math.inf
+    with pytest.raises(ValueError, match="2 answers, got 1"):
+        law.log_probability([3])
+    with pytest.raises(ValueError, match="points of the grid"):
+        law.log_probability([3, 17])
+
+
+def test_quantiles_in_any_order() -> None:
+    view = checks.view_of([0, 1, 2, 3, 4, 5, 6, 7], 8)
+    ascending = dpq.JointExp(q=(0.25, 0.75), epsilon=1.0).law(view)
+    descending = dpq.JointExp(q=(0.75, 0.25), epsilon=1.0).law(view)
+    assert descending.log_probability([5, 2]) == ascending.log_probability([2, 5])
+    low, high = ascending.draw(random.Random(2))
+    assert descending.draw(random.Random(2)) == (high, low)

@@ -1,0 +1,163 @@
+"""Tests that can fail: each broken copy of JointExp is caught by the check meant for it."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.kernels import draws, forward
+from dpquantiles.mechanisms import joint_exp
+from dpquantiles.mechanisms.joint_exp import Geometry, JointExp, JointExpLaw
+from tests.mechanisms import joint_exp_checks as checks
+
+Patch = pytest.MonkeyPatch
+
+
+def drop_the_factor_two(patch: Patch) -> None:
+    original = JointExp._rate
+    patch.setattr(JointExp, "_rate", lambda self, *args: 2 * original(self, *args))
+
+
+def halve_the_sensitivity(patch: Patch) -> None:
+    halved = property(lambda self: 1 if self.neighbors == "swap" else 0.5)
+    patch.setattr(JointExp, "sensitivity", halved)
+
+
+def floor_of_a_wider_window(patch: Patch) -> None:
+    original = joint_exp._log_floor
+    patch.setattr(joint_exp, "_log_floor", lambda rate, reach, d: original(rate, reach + 2, d))
+
+
+def shorten_the_window(patch: Patch) -> None:
+    original = JointExp._geometry
+
+    def geometry(mechanism: JointExp, n: int, points: int) -> Geometry:
+        found = original(mechanism, n, points)
+        return found._replace(start=found.start + 1, length=found.length - 2)
+
+    patch.setattr(JointExp, "_geometry", geometry)
+
+
+def shorten_the_demand(patch: Patch) -> None:
+    original = joint_exp._demand
+    patch.setattr(
+        JointExp,
+        "demand",
+        lambda self, n, grid: tuple(run[:-1] for run in original(self._geometry(n, grid.size), n)),
+    )
+
+
+def bias_the_coin(patch: Patch) -> None:
+    original = draws.coin
+    patch.setattr(draws, "coin", lambda bits, p: original(bits, min(1.0, 1.1 * p)))
+
+
+def forget_the_tie(patch: Patch) -> None:
+    """The predecessor at equal rank is drawn with any standing instead of H."""
+    original = joint_exp._Walk._predecessor
+
+    def predecessor(walk: Any, k: int, cell: int, standing: str) -> tuple[int, str]:
+        source, found = original(walk, k, cell, standing)
+        return source, walk._standing(k - 1, source) if found == "upper" else found
+
+    patch.setattr(joint_exp._Walk, "_predecessor", predecessor)
+
+
+def half_open_the_wrong_way(patch: Patch) -> None:
+    """An answer that equals a record counts as lying before all of its ties."""
+
+    def utility(law: JointExpLaw, answer: Sequence[int]) -> float:
+        geometry: Geometry = law.geometry
+        path, cost = 0, 0
+        for row, step in zip(law.records, answer, strict=True):
+            low = geometry.start - 1 + int(np.searchsorted(row, step, side="left"))
+            if not geometry.start <= low < geometry.start + geometry.length:
+                return -math.inf
+            path, cost = low, cost + abs(low - path)
+        return -cost - abs(geometry.surplus - path)
+
+    patch.setattr(JointExpLaw, "_utility", utility)
+
+
+def powers_in_place_of_multisets(patch: Patch) -> None:
+    original = forward.copies
+
+    class Powers:
+        """w**k / k!: numerators stay w."""
+
+        def __init__(self, points: Any, algebra: Any) -> None:
+            self.points, self.algebra = points, algebra
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.algebra, name)
+
+        def ratio(self, _numerator: Any, denominator: float) -> Any:
+            return self.algebra.ratio(self.points, denominator)
+
+    def copies(masses: Any, targets: Any, k: int, points: Any, first: int, decay: Any) -> Any:
+        broken = type(decay)(Powers(points, decay.algebra), decay.fall, decay.rise)
+        return original(masses, targets, k, points, first, broken)
+
+    patch.setattr(forward, "copies", copies)
+
+
+SWAP = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)
+NARROW = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=1)
+TWO = dpq.JointExp(q=(0.3, 0.6), epsilon=2.0, reach=4)
+TIES = [1, 1, 1, 4, 4, 5]
+
+
+def privacy(_: Patch) -> None:
+    checks.check_private(SWAP, [4], 8)
+
+
+def narrow_privacy(_: Patch) -> None:
+    checks.check_private(NARROW, [3, 4], 4)
+
+
+def equation(_: Patch) -> None:
+    checks.check_is_the_equation(TWO, TIES, 7)
+
+
+def narrow_equation(_: Patch) -> None:
+    checks.check_is_the_equation(NARROW, [0, 2, 4, 6], 7)
+
+
+def window(_: Patch) -> None:
+    checks.check_window(NARROW, list(range(20)), 20)
+
+
+def sampling(_: Patch) -> None:
+    checks.check_draws(TWO, TIES, 7)
+
+
+def walk(patch: Patch) -> None:
+    repeated = dpq.JointExp(q=(1 / 3, 1 / 3, 0.8), epsilon=2.0, reach=4)
+    checks.check_walk(repeated, [1, 1, 4, 4, 5, 5], 7, patch.setattr)
+
+
+MUTANTS: list[tuple[Callable[[Patch], None], Callable[[Patch], None]]] = [
+    (drop_the_factor_two, privacy),
+    (halve_the_sensitivity, privacy),
+    (floor_of_a_wider_window, narrow_privacy),
+    (shorten_the_window, narrow_equation),
+    (shorten_the_demand, window),
+    (bias_the_coin, sampling),
+    (forget_the_tie, walk),
+    (half_open_the_wrong_way, equation),
+    (powers_in_place_of_multisets, equation),
+]
+
+
+@pytest.mark.parametrize(("mutate", "check"), MUTANTS)
+def test_mutants_are_caught(
+    mutate: Callable[[Patch], None], check: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
+    with pytest.MonkeyPatch.context() as untouched:
+        check(untouched)
+    mutate(monkeypatch)
+    with pytest.raises((AssertionError, LookupError)):
+        check(monkeypatch)

@@ -1,0 +1,62 @@
+"""What a notebook shows: well-formed, escaped, and without anything from outside."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from dpquantiles.present.html import render
+from dpquantiles.release import Release
+from tests.present.releases import EVERY_TYPE, release
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+def test_every_type_is_well_formed(shown: Release) -> None:
+    root = ElementTree.fromstring(render(shown))
+    assert len(root.findall(".//tbody/tr")) == len(shown.values)
+    dots = root.findall(f".//{SVG}circle")
+    assert len(dots) == (len(shown.values) if len(shown.values) > 1 else 0)
+    for dot in dots:
+        assert 0 <= float(dot.attrib["cx"]) <= 440
+        assert 0 <= float(dot.attrib["cy"]) <= 230
+
+
+def test_larger_values_stand_higher() -> None:
+    root = ElementTree.fromstring(render(release([1, 2, 4], q=(0.2, 0.5, 0.8))))
+    heights = [float(dot.attrib["cy"]) for dot in root.findall(f".//{SVG}circle")]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_answers_in_any_order_are_joined_in_the_order_of_quantiles() -> None:
+    root = ElementTree.fromstring(render(release([4, 1], q=(0.9, 0.1))))
+    cells = [cell.text for cell in root.findall(".//tbody/tr/td")]
+    across = [float(dot.attrib["cx"]) for dot in root.findall(f".//{SVG}circle")]
+    assert cells == ["0.9", "4", "0.1", "1"]
+    assert across == sorted(across)
+
+
+def test_text_is_escaped() -> None:
+    html = render(release([1, 2], guarantee=None, note='<script>alert("&")</script>'))
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_nothing_comes_from_outside() -> None:
+    for shown in EVERY_TYPE:
+        html = render(shown).replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert not any(word in html for word in ("http", "<script", "<link", "url(", "@import"))
+
+
+def test_the_promise_or_its_absence_is_told() -> None:
+    private = render(release([1, 2]))
+    assert "differential privacy" in private
+    open_ = render(release([1, 2], guarantee=None, note="no privacy guarantee: seeded"))
+    assert "No privacy guarantee: seeded." in open_
+    assert "#e0872b" in open_
+    assert "#e0872b" not in private
+
+
+def test_a_release_shows_itself() -> None:
+    shown = release([1, 2])
+    assert shown._repr_html_() == render(shown)

@@ -1,0 +1,50 @@
+"""Releases as plain text and as CSV."""
+
+import csv
+import io
+
+import pytest
+
+from dpquantiles.present import text
+from dpquantiles.release import Release
+from dpquantiles.sources.cells import parse
+from tests.present.releases import EVERY_TYPE, release
+
+
+def test_a_release_as_text() -> None:
+    shown = text.render(release([-26, -5, 52], q=(0.25, 0.5, 0.75)))
+    assert shown.splitlines() == [
+        "  q     value",
+        "  0.25    -26   ●",
+        "  0.5      -5   ─────────●",
+        "  0.75     52   ───────────────────────────────────●",
+        "",
+        "Replacing any one record by any other changes the odds of any result by at most",
+        "a factor of 2.72 (pure differential privacy, epsilon = 1); the number of records",
+        "is public.",
+    ]
+
+
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+@pytest.mark.parametrize("width", [40, 80])
+def test_prose_and_picture_fit_the_width(shown: Release, width: int) -> None:
+    lines = text.render(shown, width).splitlines()
+    table = lines[: len(shown.values) + 1]
+    assert max(line.count(text.LINE) for line in table) <= width // 2
+    assert all(len(line) <= width for line in lines[len(table) :])
+
+
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+def test_csv_reads_back(shown: Release) -> None:
+    rows = list(csv.reader(io.StringIO(text.csv(shown))))
+    assert rows[0] == ["q", "value"]
+    assert [float(q) for q, _ in rows[1:]] == list(shown.q)
+    assert [
+        parse(cell, type(value).__name__.lower())
+        for (_, cell), value in zip(rows[1:], shown.values, strict=True)
+    ] == list(shown.values)
+
+
+def test_one_value_has_no_picture() -> None:
+    assert text.dots([7]) == []
+    assert text.dots([7, 7]) == []

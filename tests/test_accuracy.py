@@ -1,0 +1,94 @@
+"""How far seeded releases are off, in ranks, on known and on real data.
+
+Real columns other than the shipped one are read from the folder named by DPQUANTILES_DATA, one CSV
+file with a header and a single column each.
+"""
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import dpquantiles as dpq
+from dpquantiles.data import flight_delays
+
+TRIALS = 200
+FOLDER = os.environ.get("DPQUANTILES_DATA", "")
+
+REAL_COLUMNS: dict[str, tuple[type, tuple[float, float]]] = {
+    "goodreads_ratings": (float, (0, 5)),
+    "goodreads_pages": (int, (0, 10_000)),
+    "acs_income": (int, (-20_000, 1_000_000)),
+    "adult_age": (int, (0, 120)),
+    "adult_hours": (int, (0, 168)),
+    "flights_arr_delay": (int, (-180, 1440)),
+}
+
+
+def even_quantiles(m: int) -> list[float]:
+    return [k / (m + 1) for k in range(1, m + 1)]
+
+
+def rank_error(values: NDArray[Any], q: Sequence[float], answers: Sequence[float]) -> float:
+    """Mean distance of q n to [#(x < o), #(x <= o)]."""
+    ordered, targets = np.sort(values), np.asarray(q) * len(values)
+    low = np.searchsorted(ordered, answers, side="left")
+    high = np.searchsorted(ordered, answers, side="right")
+    return float(np.maximum(0, np.maximum(low - targets, targets - high)).mean())
+
+
+def mean_error(
+    sample: Callable[[np.random.Generator], NDArray[Any]], m: int, **options: Any
+) -> float:
+    """Mean rank error of seeded releases over fresh samples."""
+    q, errors = even_quantiles(m), []
+    for trial in range(TRIALS):
+        values = sample(np.random.default_rng(trial))
+        release = dpq.quantiles(values, q, epsilon=1.0, rng=random.Random(trial), **options)
+        errors.append(rank_error(values, q, release.values))
+    return float(np.mean(errors))
+
+
+def column(name: str) -> NDArray[Any]:
+    """A real column; the shipped one is always there."""
+    if name == "flights_arr_delay":
+        return flight_delays()
+    path = Path(FOLDER) / f"{name}.csv"
+    if not FOLDER or not path.exists():
+        pytest.skip(f"{name} is not shipped; name a folder that has it with DPQUANTILES_DATA")
+    values = np.loadtxt(path, skiprows=1)
+    return values.astype(REAL_COLUMNS[name][0])
+
+
+@pytest.mark.parametrize(("m", "limit"), [(1, 2.3), (3, 3.8), (9, 6.0), (29, 12.0)])
+def test_normal_data(m: int, limit: float) -> None:
+    error = mean_error(lambda rng: rng.normal(0, 5, 1000), m, bounds=(-100, 100))
+    assert error <= limit
+
+
+def test_known_size_under_add_remove_halves_the_error() -> None:
+    options = {"bounds": (-100, 100), "neighbors": "add-remove", "size": 1000}
+    assert mean_error(lambda rng: rng.normal(0, 5, 1000), 3, **options) <= 2.0
+
+
+def test_one_huge_atom() -> None:
+    hours = column("adult_hours")
+    error = mean_error(lambda rng: rng.choice(hours, 1000, replace=False), 9, bounds=(0, 168))
+    assert error <= 1.0
+
+
+@pytest.mark.parametrize("name", REAL_COLUMNS)
+def test_no_bounds_cost_little(name: str) -> None:
+    values, (_, bounds) = column(name), REAL_COLUMNS[name]
+
+    def sample(rng: np.random.Generator) -> NDArray[Any]:
+        return rng.choice(values, 1000, replace=False)
+
+    bounded, unbounded = mean_error(sample, 3, bounds=bounds), mean_error(sample, 3)
+    print(f"{name}: {bounded:.2f} ranks with bounds, {unbounded:.2f} without")
+    assert unbounded <= bounded + 3

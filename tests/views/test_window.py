@@ -1,0 +1,41 @@
+"""A window of a view: the same answers inside, none outside."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpquantiles.grid import UniformGrid
+from dpquantiles.views import ArrayView, WindowView
+
+GRID = UniformGrid(0, 20)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[list[int], list[range]]:
+    records = draw(st.lists(st.integers(0, 20), max_size=30))
+    edges = sorted(draw(st.sets(st.integers(0, len(records)), max_size=6)))
+    return records, [range(*pair) for pair in zip(edges[::2], edges[1::2], strict=False)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(windows(), st.data())
+def test_identical_inside_and_refused_outside(
+    case: tuple[list[int], list[range]], data: st.DataObject
+) -> None:
+    records, demand = case
+    whole = ArrayView(records, GRID)
+    window = WindowView.of(whole, demand)
+    assert (window.n, window.grid) == (whole.n, whole.grid)
+    held = sorted(position for run in demand for position in run)
+    asked = np.array(sorted(data.draw(st.sets(st.sampled_from(held)))) if held else [], dtype=int)
+    assert (window.order_statistics(asked) == whole.order_statistics(asked)).all()
+    for position in sorted({-1, *range(len(records) + 1)} - set(held)):
+        beside = np.array(sorted([*held[:2], position]))
+        with pytest.raises(LookupError, match="outside the windows"):
+            window.order_statistics(beside)
+
+
+def test_a_window_cannot_count() -> None:
+    with pytest.raises(LookupError, match="cannot count"):
+        WindowView.of(ArrayView([1, 2], GRID), [range(2)]).ranks(np.array([1]))
