@@ -18,7 +18,7 @@ Patch = pytest.MonkeyPatch
 
 def drop_the_factor_two(patch: Patch) -> None:
     original = JointExp._rate
-    patch.setattr(JointExp, "_rate", lambda self, *args: 2 * original(self, *args))
+    patch.setattr(JointExp, "_rate", lambda self, rounding: 2 * original(self, rounding))
 
 
 def halve_the_sensitivity(patch: Patch) -> None:

@@ -2,7 +2,7 @@
 
 Adding or removing one record changes the count by one, so noise with P[z] proportional to
 exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghosh, Roughgarden,
-Sundararajan, SIAM J. Comput. 41(6), 2012). Negative counts become zero, which is post-processing.
+Sundararajan, SIAM J. Comput. 41(6), 2012). Clamping the count is post-processing.
 Proof: `count.md` beside this file.
 """
 
@@ -30,5 +30,6 @@ class PrivateCount:
         return PureDP(epsilon=self.epsilon, neighbors=Neighbors.ADD_REMOVE)
 
     def draw(self, n: int, bits: Bits) -> int:
-        """n plus noise, at least zero."""
-        return max(0, n + discrete_laplace(bits, Fraction(self.epsilon)))
+        """n plus noise, clamped to what can be a number of records."""
+        noisy = n + discrete_laplace(bits, Fraction(self.epsilon))
+        return min(max(0, noisy), require.LARGEST_COUNT)
