@@ -34,8 +34,9 @@ def draw_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range:
     """A bound on the privacy loss that rounding adds to one draw of all answers.
 
     At most three weighted choices per answer and two at the start. Each has weights and a total
-    that are off by `mass_error`, and its own descent; a loss compares two such draws.
+    that are off by `mass_error`, and its own descent. A loss compares two such draws, and the range
+    of a loss, which composition builds on, compares two losses.
     """
     masses = mass_error(algebra, steps, length, rate, log_range)
     toss = ROUNDING * max(SCALED_EXPONENT, log_range)
-    return 2 * (3 * steps + 2) * (2 * masses + descent_depth(length) * toss)
+    return 4 * (3 * steps + 2) * (2 * masses + descent_depth(length) * toss)
