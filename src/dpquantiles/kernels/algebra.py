@@ -6,7 +6,7 @@ one is used follows from public numbers only (`choose`).
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,14 @@ class Algebra(Protocol):
     def factor(self, nats: Floats) -> Floats:
         """The factors exp(-nats)."""
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
         """The factors numerator / denominator."""
 
     def total(self, rows: Floats) -> Floats:
         """The sums of masses over the first axis."""
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        """One mass over a larger one; may underflow."""
 
     def log(self, mass: float) -> float:
         """The natural logarithm of one mass."""
@@ -73,9 +76,9 @@ class Logarithms:
     def factor(self, nats: Floats) -> Floats:
         return -nats
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.log(numerator / denominator)
+            return np.asarray(np.log(numerator / denominator))
 
     def total(self, rows: Floats) -> Floats:
         if len(rows) == 1:
@@ -83,6 +86,9 @@ class Logarithms:
         largest = np.maximum(np.max(rows, axis=0), np.finfo(np.float64).min)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.sum(np.exp(rows - largest), axis=0)) + largest)
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        return math.exp(lighter - heavier)
 
     def log(self, mass: float) -> float:
         return mass
@@ -107,11 +113,14 @@ class ScaledDoubles:
     def factor(self, nats: Floats) -> Floats:
         return np.exp(-nats)
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
-        return numerator / denominator
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
+        return np.asarray(numerator / denominator)
 
     def total(self, rows: Floats) -> Floats:
         return np.asarray(np.sum(rows, axis=0))
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        return lighter / heavier
 
     def log(self, mass: float) -> float:
         return math.log(mass) - self.log_scale if mass > 0 else -math.inf

@@ -56,13 +56,12 @@ def prefix(mass: Floats, decay: Decay) -> Floats:
 
 def _doubling(totals: Floats, decay: Decay) -> Floats:
     """As `prefix`, for cells that lie a run apart; the reach of a sum doubles."""
-    algebra, shift = decay.algebra, 1
-    while shift < totals.shape[-1]:
-        doubled = totals.copy()
-        earlier = algebra.times(totals[..., :-shift], decay.fall[shift * len(decay.rise)])
-        doubled[..., shift:] = algebra.add(totals[..., shift:], earlier)
-        totals, shift = doubled, 2 * shift
-    return totals
+    algebra, shift, sums = decay.algebra, 1, totals.copy()
+    while shift < sums.shape[-1]:
+        earlier = algebra.times(sums[..., :-shift], decay.fall[shift * len(decay.rise)])
+        algebra.add(sums[..., shift:], earlier, out=sums[..., shift:])
+        shift *= 2
+    return sums
 
 
 def suffix(mass: Floats, decay: Decay) -> Floats:
