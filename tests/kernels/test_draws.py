@@ -77,9 +77,9 @@ def test_equal_sides_get_a_fair_coin() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "algebra"),
     [
-        (2.0, 6.0, ScaledDoubles(10.0)),
-        (6.0, 2.0, ScaledDoubles(10.0)),
-        (1e-300, 1e300, ScaledDoubles(10.0)),
+        (2.0, 6.0, ScaledDoubles(10.0, 40.0)),
+        (6.0, 2.0, ScaledDoubles(10.0, 40.0)),
+        (1e-300, 1e300, ScaledDoubles(10.0, 40.0)),
         (math.log(2), math.log(6), Logarithms()),
         (-800.0, 300.0, Logarithms()),
     ],
@@ -126,7 +126,7 @@ def test_sorted_with_repeats_of_one_point() -> None:
     assert draws.sorted_with_repeats(random.Random(1), 1, 5) == [0] * 5
 
 
-@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0)])
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0, 40.0)])
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
 def test_weighted_follows_its_weights(algebra: Logarithms | ScaledDoubles, length: int) -> None:
     logs = np.log(np.arange(1.0, length + 1))

@@ -30,7 +30,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import draws, precision, scans
+from dpquantiles.kernels import draws, precision
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.forward import Ints, Masses, copies_at, forward
 from dpquantiles.kernels.scans import Decay
@@ -198,9 +198,7 @@ class JointExp:
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
         log_floor = _log_floor(nominal, reach, delta)
-        algebra = algebras.choose(
-            log_volume, log_floor, nominal * longest, nominal * scans.run_length(nominal)
-        )
+        algebra = algebras.choose(log_volume, log_floor, longest, nominal)
         log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
         rounding = precision.draw_loss(algebra, steps, longest, nominal, log_range)
         rate = self._rate(rounding)
