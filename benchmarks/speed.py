@@ -161,7 +161,8 @@ def paper_row(part: str, values: Floats, m: int, seconds: float) -> Row:
     opponent, n = OPPONENTS[part], values.size
     size = opponent.estimated_bytes(n, m)
     if n > LARGEST[part] or size > PAPER_BYTES:
-        return Row(part=part, n=n, m=m, note=f"left out: would need {size / 1e9:.1f} GB")
+        note = f"left out: would take minutes, and {size / 1e9:.1f} GB"
+        return Row(part=part, n=n, m=m, note=note)
     q, rng = even_quantiles(m), np.random.default_rng(1)
     ours, theirs = in_turn(
         private_call(values, m),
