@@ -1,5 +1,37 @@
-"""The mechanisms by name."""
+"""The mechanisms by name, and the choice of one that can meet a budget."""
 
+from typing import Any
+
+from dpquantiles import require
 from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.privacy import Guarantee
 
-MECHANISMS = {JointExp.name: JointExp}
+MECHANISMS: dict[str, Any] = {mechanism.name: mechanism for mechanism in (JointExp,)}
+
+
+def build(
+    name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+) -> Any:
+    """The named mechanism within a budget; refuses what it cannot meet and names what can."""
+    mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
+    profile = mechanism.profile
+    if budget.kind not in profile.kinds:
+        raise ValueError(
+            f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
+            f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
+        )
+    if budget.neighbors not in profile.neighbors:
+        raise ValueError(
+            f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
+            f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
+        )
+    return mechanism.within(budget, q=q, size=size)
+
+
+def _listed(options: tuple[str, ...]) -> str:
+    return ", ".join(repr(str(option)) for option in options)
+
+
+def _others(field: str, value: str) -> str:
+    names = [name for name, m in MECHANISMS.items() if value in getattr(m.profile, field)]
+    return f"those that do: {', '.join(names)}" if names else "no mechanism does"
