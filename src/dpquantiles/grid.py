@@ -71,16 +71,15 @@ def _exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, F
 
 
 def _check_ends(grid: Grid, lower: object, upper: object) -> None:
-    """Every point between two that can be written can be written, so no draw will ever raise."""
+    """What lies between two points that can be written can be written, so no draw will raise."""
     if grid.size < 1:
         raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
     try:
         grid.decode(np.array([0, grid.size - 1]))
     except (OverflowError, ValueError):
-        kind = grid.kind.name
         raise ValueError(
-            f"bounds must leave room for every {kind}, got lower={lower!r}, upper={upper!r}; "
-            f"the last ones that a {kind} can hold cannot be written in every time zone"
+            f"bounds must leave every grid point writable as a {grid.kind.name}, "
+            f"got lower={lower!r}, upper={upper!r}"
         ) from None
 
 
@@ -124,85 +123,6 @@ class UniformGrid:
         first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
         if self.kind.integral:
             inside = np.clip(_whole(numbers), first, last)
-            # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
-            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
-        inside = np.clip(numbers.astype(np.float64), first, last)
-        nearest = np.rint(inside / float(self._width) - float(self._low / self._width))
-        return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
-
-    def decode(self, steps: NDArray[np.int64]) -> list[Any]:
-        """The value of each step."""
-
-    def describe(self) -> dict[str, object]:
-        """Its public parameters as plain values."""
-
-
-def _exact(number: int | float) -> Fraction:
-    """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
-    return min(Fraction(number), Fraction(repr(number)), key=lambda reading: reading.denominator)
-
-
-def _exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
-    low, high = (_exact(kind.number(bound, "bounds")) for bound in (lower, upper))
-    if not low < high:
-        raise ValueError(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
-    return low, high
-
-
-def _check_ends(grid: Grid, lower: object, upper: object) -> None:
-    """Every point between two that can be written can be written, so no draw will ever raise."""
-    if grid.size < 1:
-        raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
-    try:
-        grid.decode(np.array([0, grid.size - 1]))
-    except (OverflowError, ValueError):
-        kind = grid.kind.name
-        raise ValueError(
-            f"bounds must leave room for every {kind}, got lower={lower!r}, upper={upper!r}; "
-            f"the last ones that a {kind} can hold cannot be written in every time zone"
-        ) from None
-
-
-@dataclass(frozen=True)
-class UniformGrid:
-    """Evenly spaced values: lower, lower + resolution, ..., not above upper.
-
-    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
-    timedelta; the resolution of the last three is a timedelta. Without a resolution it is one unit
-    of the type. Real numbers have none: they get about 2**38 multiples of a power of two.
-    """
-
-    lower: Any
-    upper: Any
-    resolution: Any = None
-    kind: Kind = None  # type: ignore[assignment]
-    size: int = field(init=False, repr=False, compare=False)
-    _low: Fraction = field(init=False, repr=False, compare=False)
-    _width: Fraction = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        kind = self.kind or _stated_kind(self.lower, self.upper, self.resolution)
-        low, high = _exact_bounds(kind, self.lower, self.upper)
-        width = _exact_width(kind, low, high, self.resolution)
-        if kind.integral:
-            low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-        elif self.resolution is None:
-            low = math.ceil(low / width) * width
-        size = (high - low) // width + 1
-        for name, value in (("kind", kind), ("_low", low), ("_width", width), ("size", size)):
-            object.__setattr__(self, name, value)
-        _check_ends(self, self.lower, self.upper)
-
-    def _number(self, step: int) -> int | float:
-        point = self._low + step * self._width
-        return int(point) if self.kind.integral else float(point)
-
-    @np.errstate(all="ignore")
-    def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """The step nearest to each number."""
-        first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
-        if self.kind.integral and numbers.dtype.kind != "f":
-            inside = np.clip(_signed(numbers), first, last)
             # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
             return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
         inside = np.clip(numbers.astype(np.float64), first, last)
@@ -274,7 +194,7 @@ def _power_of_two_above(number: Fraction) -> Fraction:
 def _whole(numbers: NDArray[Any]) -> NDArray[np.int64]:
     """Numbers of any dtype as signed 64-bit integers: rounded, clamped, NaN at the top."""
     if numbers.dtype.kind == "u":
-        numbers = np.minimum(numbers, INT64.max)
+        numbers = np.minimum(numbers, np.uint64(INT64.max))
     if numbers.dtype.kind != "f":
         return numbers.astype(np.int64)
     rounded = np.rint(numbers.astype(np.float64))
