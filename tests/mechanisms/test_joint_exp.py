@@ -17,7 +17,8 @@ from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
-from dpquantiles.mechanisms.joint_exp import COUNT_SHARE, LEAST_SURPLUS_CAP
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
 from dpquantiles.views import WindowView
 from tests.mechanisms import joint_exp_checks as checks
 

@@ -4,15 +4,21 @@ Adding or removing one record changes the count by one, so noise with P[z] propo
 exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghosh, Roughgarden,
 Sundararajan, SIAM J. Comput. 41(6), 2012). Negative counts become zero, which is post-processing.
 Proof: `count.md` beside this file.
+
+`bought` spends a share of any budget on such a count, for mechanisms that need a public size.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.draws import discrete_laplace
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+
+COUNT_SHARE = 0.2
+"""The share of a budget that buys the number of records where it is neither public nor given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,3 +38,18 @@ class PrivateCount:
     def draw(self, n: int, bits: Bits) -> int:
         """n plus noise, at least zero."""
         return max(0, n + discrete_laplace(bits, Fraction(self.epsilon)))
+
+
+def bought(budget: Guarantee, n: int, bits: Bits) -> tuple[int, Guarantee]:
+    """A private count for `COUNT_SHARE` of a budget, and what is left of the budget.
+
+    An epsilon-DP count is epsilon^2 / 2 of a rho (Bun, Steinke, arXiv 1605.02065v1, Prop. 1.4).
+    """
+    rest: Guarantee
+    if isinstance(budget, ZCDP):
+        price = math.sqrt(2 * COUNT_SHARE * budget.rho)
+        rest = replace(budget, rho=(1 - COUNT_SHARE) * budget.rho * (1 - 1e-12))
+    else:
+        price = budget.epsilon * COUNT_SHARE
+        rest = replace(budget, epsilon=math.nextafter(budget.epsilon - price, 0.0))
+    return PrivateCount(epsilon=price).draw(n, bits), rest

@@ -34,7 +34,7 @@ from dpquantiles.kernels import draws, precision, scans
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.kernels.forward import Ints, Masses, copies, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.count import PrivateCount
+from dpquantiles.mechanisms.count import COUNT_SHARE, bought
 from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import (
     ZCDP,
@@ -53,9 +53,6 @@ LOG_FLOOR_CHANCE = -64 * math.log(2)
 
 LEAST_SURPLUS_CAP = 64
 """|E| beyond max(2R, this) counts as outside; any cap of at least 2R is private."""
-
-COUNT_SHARE = 0.2
-"""The share of epsilon that buys the number of records where it is neither public nor given."""
 
 MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass; data as large are needed to fill
@@ -159,15 +156,8 @@ class JointExp:
         """This mechanism with its public size settled, bought by a private count where needed."""
         if self.neighbors is Neighbors.SWAP or self.size is not None:
             return self
-        if self.stated_as == ZCDP.kind:
-            rho = bounded_range_rho(self.epsilon)
-            price = math.sqrt(2 * COUNT_SHARE * rho)
-            rest = bounded_range_eta((1 - COUNT_SHARE) * rho * (1 - 1e-12))
-        else:
-            price = self.epsilon * COUNT_SHARE
-            rest = math.nextafter(self.epsilon - price, 0.0)
-        size = PrivateCount(epsilon=price).draw(n, bits)
-        return replace(self, epsilon=rest, size=size)
+        size, rest = bought(self.guarantee, n, bits)
+        return replace(self.within(rest, q=self.q, size=size), reach=self.reach)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""

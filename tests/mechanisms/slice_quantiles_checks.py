@@ -1,0 +1,109 @@
+"""The exact joint law of SliceQuantiles on tiny data, by summing over all outcomes of the noise."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dpquantiles.mechanisms import slice_quantiles as module
+from dpquantiles.mechanisms.slice_quantiles import Plan
+from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
+
+Floats = np.ndarray
+
+
+def tiny(targets: Sequence[int], noise: str, decay: str, reach: int, slope: int, margin: int) -> Plan:
+    steps = np.array(targets, dtype=np.int64)
+    return Plan(steps, Fraction(noise), Fraction(decay), reach, slope, margin)
+
+
+def paths(m: int) -> list[set[int]]:
+    """The Fenwick nodes over every index 1 .. m+1, the last of which has none."""
+    found = []
+    for k in range(1, m + 2):
+        nodes = set()
+        while k <= m:
+            nodes.add(k)
+            k += k & -k
+        found.append(nodes)
+    return found
+
+
+def price(plan: Plan, neighbors: str) -> float:
+    """Equation (5), with the node counts from all pairs of indices."""
+    nodes = paths(len(plan.targets))
+    edge = math.log1p(len(plan.targets) / (2 * plan.margin))
+    if neighbors == "swap":
+        moved = max(len(a ^ b) for a, b in itertools.product(nodes, repeat=2))
+        return float(moved * plan.noise + plan.decay * (3 + Fraction(2, plan.slope))) + edge
+    moved = max(map(len, nodes))
+    return float(moved * plan.noise + plan.decay * (2 + Fraction(1, plan.slope))) + edge
+
+
+def answer_laws(plan: Plan, records: Sequence[int], points: int, ranks: Sequence[int]) -> Floats:
+    """The laws of one answer as the code draws it, for these ranks (rows) and all caps."""
+    view, table = view_of(records, points), module.weights(plan)
+    heights = np.array([weight / table[0] for weight in table])
+    laws = np.empty((len(ranks), len(table), points))
+    for cap in range(len(table)):
+        reaches = np.full(len(ranks), -(-cap // plan.slope))
+        for row, window in enumerate(module._windows(view, np.array(ranks), reaches)):
+            _, lengths, exponents = module.slots(window, cap, points, plan.slope)
+            laws[row, cap] = np.repeat(heights[exponents], lengths)
+    return laws / laws.sum(axis=2, keepdims=True)
+
+
+def definition(plan: Plan, records: Sequence[int], points: int, rank: int, cap: int) -> Floats:
+    """Equation (4) in the dumbest way."""
+    weights = []
+    for o in range(points):
+        low = sum(x < o for x in records) if o > 0 else -math.inf
+        high = sum(x <= o for x in records) if o < points - 1 else math.inf
+        distance = max(0.0, low - rank, rank - high)
+        weights.append(math.exp(-float(plan.decay) * min(cap / plan.slope, distance)))
+    return np.array(weights) / sum(weights)
+
+
+def noise_box(plan: Plan, reach: int) -> tuple[Floats, Floats]:
+    """All node noises up to this size, as prefix noise and as probabilities."""
+    m = len(plan.targets)
+    nodes = np.array(list(itertools.product(range(-reach, reach + 1), repeat=m)))
+    ratio = math.exp(-plan.noise)
+    scale = ((1 - ratio) / (1 + ratio)) ** m
+    units = np.array([module.prefix_noise(z) for z in np.eye(m, dtype=np.int64)])
+    return nodes @ units, scale * ratio ** np.abs(nodes).sum(axis=1)
+
+
+class Laws:
+    """Joint laws of unsorted answers, for one plan on many data sets."""
+
+    def __init__(self, plan: Plan, points: int, reach: int) -> None:
+        self.plan, self.points = plan, points
+        prefix, self.chances = noise_box(plan, reach)
+        self.ranks = plan.targets + prefix
+        self.caps = np.array([module.caps_of(ranks, plan) for ranks in self.ranks])
+        self.known: dict[tuple[int, ...], Floats] = {}
+
+    def of(self, records: tuple[int, ...]) -> Floats:
+        """The probability of every vector of answers, as an array with one axis per answer."""
+        if records not in self.known:
+            low, high = -1 - self.plan.reach, len(records) + 1 + self.plan.reach
+            near = np.clip(self.ranks, low, high)  # beyond, nothing changes any more
+            table = answer_laws(self.plan, records, self.points, range(low, high + 1))
+            each = [table[near[:, i] - low, self.caps[:, i]] for i in range(near.shape[1])]
+            letters = "abcdefg"[: len(each)]
+            joint = np.einsum(f"z,{','.join('z' + c for c in letters)}->{letters}", self.chances, *each)
+            self.known[records] = np.asarray(joint)
+        return self.known[records]
+
+    def losses(self, neighbors: str, sizes: Sequence[int]) -> Iterator[float]:
+        """The worst loss of every pair of neighbors."""
+        for one, other in neighbor_pairs(neighbors, sizes, self.points):
+            yield float(np.abs(np.log(self.of(one) / self.of(other))).max())
+
+
+def worst_share(plan: Plan, neighbors: str, sizes: Sequence[int], points: int, reach: int) -> float:
+    """The worst loss over all neighbors and all vectors of answers, as a share of its price."""
+    return max(Laws(plan, points, reach).losses(neighbors, sizes)) / price(plan, neighbors)
