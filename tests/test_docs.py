@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs: Python as written, commands as a user would type them."""
+"""Every code block of the documentation runs: Python as written, commands as users type them."""
 
 import os
 import re

@@ -6,8 +6,8 @@ from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.release import Release
-from dpquantiles.views import ArrayView
 from dpquantiles.version import __version__
+from dpquantiles.views import ArrayView
 
 __all__ = [
     "ArrayView",

@@ -44,6 +44,36 @@ def test_faint_coins_are_not_cut_off() -> None:
     assert not draws.faint_coin(Script((1 << 4000) - 1, 4000), -2000.0)
 
 
+@pytest.mark.parametrize("log_odds", [-0.5, -40.0, -511.9, -512.1, -513.0, -1024.1, -5000.0])
+def test_faint_coins_have_their_probability(
+    log_odds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product of all coins that must fall is e / (1 + e)."""
+    tossed: list[float] = []
+
+    def falls(_bits: object, probability: float) -> bool:
+        tossed.append(math.log(probability))
+        return True
+
+    monkeypatch.setattr(draws, "coin", falls)
+    assert draws.faint_coin(random.Random(0), log_odds)
+    expected = log_odds - math.log1p(math.exp(log_odds))
+    assert math.fsum(tossed) == pytest.approx(expected, rel=1e-12)
+
+
+def test_coins_use_all_bits_of_their_probability() -> None:
+    """0.1 as a double has 55 bits after the point; a coin of 53 random bits would be off."""
+    numerator, denominator = (0.1).as_integer_ratio()
+    width = denominator.bit_length() - 1
+    assert draws.coin(Script(numerator - 1, width), 0.1)
+    assert not draws.coin(Script(numerator, width), 0.1)
+
+
+def test_equal_sides_get_a_fair_coin() -> None:
+    assert draws.chooses_first(Script(0, 1), -math.inf, -math.inf)
+    assert not draws.chooses_first(Script(1, 1), 3.0, 3.0)
+
+
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 8, 1000])
 def test_below_is_uniform(bound: int) -> None:
     bits = random.Random(4)

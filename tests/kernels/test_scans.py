@@ -60,6 +60,18 @@ def test_scans_are_their_sums(
         assert results["window"][i] == pytest.approx(slow(logs, rate, i, stop, i), abs=1e-9)
 
 
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0)])
+@pytest.mark.parametrize("width", [257, 300, 600, 899])
+def test_long_windows_with_little_decay(algebra: Algebra, width: int) -> None:
+    """Every cell, where what lies many runs away still counts."""
+    length, rate = 900, 1e-3
+    logs = np.random.default_rng(width).uniform(-3, 3, length)
+    decay = scans.Decay.of(rate, length, algebra)
+    found = as_logs(scans.window(as_masses(logs, algebra), width, decay), algebra)
+    expected = [slow(logs, rate, i, min(length, i + width), i) for i in range(length)]
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
 def test_a_prefix_keeps_small_masses_before_large_ones() -> None:
     """What a difference of sums, or a Fourier transform, would lose."""
     logs = np.array([-600.0, 0.0, 600.0])
@@ -77,6 +89,7 @@ def test_depth_grows_slowly() -> None:
     [
         (200.0, -250.0, 250.0, 40.0, True),
         (640.0, -700.0, 250.0, 40.0, False),
+        (720.0, 0.0, 1.0, 40.0, False),
         (200.0, -250.0, 700.0, 40.0, False),
         (200.0, -250.0, 250.0, 90.0, False),
     ],

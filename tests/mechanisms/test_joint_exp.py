@@ -16,10 +16,10 @@ import dpquantiles as dpq
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
+from dpquantiles.kernels import precision
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
-from dpquantiles.views import WindowView
+from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
 
 REPRESENTATIONS = ["scaled doubles", "logarithms"]
@@ -162,7 +162,7 @@ def test_a_rank_outside_the_window_is_refused() -> None:
     (run,) = mechanism.demand(view.n, view.grid)
     assert len(run) < view.n
     with pytest.raises(LookupError, match="outside"):
-        mechanism.law(WindowView.of(view, [run[1:]]))
+        mechanism.law(WindowView.of(view, Demand(runs=(run[1:],))))
 
 
 @dataclass(frozen=True)
@@ -217,11 +217,42 @@ def test_a_demand_beyond_memory_is_refused() -> None:
 
 
 def test_rounding_is_inside_epsilon() -> None:
-    """The rate leaves room for rounding, and only a little."""
+    """Rate and rounding together stay within epsilon, and rounding is a small part of it."""
     view = checks.view_of(list(range(100)), 100)
-    for m in (1, 9, 60):
-        law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), epsilon=1.0).law(view)
-        assert 1 - 1e-4 < 4 * law.geometry.rate < 1
+    for m, epsilon in itertools.product((1, 9, 60, 255), (0.1, 1.0, 100.0)):
+        law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), epsilon=epsilon).law(view)
+        setting = law.setting
+        rounding = precision.draw_loss(
+            setting.algebra, m, law.geometry.length, setting.rate, setting.log_range
+        )
+        assert 4 * setting.rate + rounding <= epsilon
+        assert 4 * setting.rate > 0.99 * epsilon
+        delta = 2
+        floor = -setting.rate * (2 * setting.reach - delta) - math.log(
+            math.expm1(min(700.0, setting.rate * delta))
+        )
+        assert setting.log_floor == pytest.approx(floor, rel=1e-12)
+
+
+def test_the_setting_is_public() -> None:
+    """Under add-remove nothing but the axis depends on the number of records."""
+    for reach, size in itertools.product((None, 1, 5), (0, 3, 50)):
+        mechanism = dpq.JointExp(
+            q=(0.3, 0.6), epsilon=1.0, neighbors="add-remove", size=size, reach=reach
+        )
+        views = [checks.view_of([1] * n, 5) for n in (0, 1, 2, 7, 60, 500)]
+        laws = [mechanism.law(view) for view in views]
+        assert len({law.setting for law in laws}) == 1
+        assert len({tuple(law.geometry.targets.tolist()) for law in laws}) == 1
+
+
+def test_an_explicit_reach_cannot_overflow() -> None:
+    grid = dpq.UniformGrid(0, 2**38, 1)
+    for m, last in itertools.product((20, 30, 34, 60), (1, 2**38)):
+        view = dpq.ArrayView(np.array([0, last]), grid)
+        law = dpq.JointExp(q=(0.5,) * m, epsilon=1.0, reach=1).law(view)
+        assert math.isfinite(law.log_window)
+        assert len(law.draw(random.Random(m))) == m
 
 
 def test_representation_follows_public_numbers() -> None:
@@ -230,27 +261,42 @@ def test_representation_follows_public_numbers() -> None:
         view = dpq.ArrayView(np.array(values, dtype=np.int64), grid)
         few = dpq.JointExp(q=(0.5,) * 9, epsilon=1.0).law(view)
         many = dpq.JointExp(q=(0.5,) * 40, epsilon=1.0).law(view)
-        assert isinstance(few.geometry.algebra, ScaledDoubles)
-        assert isinstance(many.geometry.algebra, Logarithms)
+        assert isinstance(few.setting.algebra, ScaledDoubles)
+        assert isinstance(many.setting.algebra, Logarithms)
 
 
 def test_the_private_count_is_paid_from_epsilon() -> None:
     mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
-    sized = mechanism.sized(1000, random.Random(5))
-    assert sized.size is not None
-    assert abs(sized.size - 1000) < 200
+    view = checks.view_of([1, 2, 3], 5)
+    sized = mechanism.sized(view, random.Random(5))
     assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
     assert mechanism.guarantee.epsilon == 1.0
     with pytest.raises(ValueError, match="size must be given for the law"):
-        mechanism.law(checks.view_of([1, 2, 3], 5))
+        mechanism.law(view)
 
 
-def test_cap_is_at_least_twice_the_reach() -> None:
-    """The proof needs it: a size that is further off already costs more than the floor covers."""
-    assert LEAST_SURPLUS_CAP >= 0
+def test_the_private_count_is_noisy() -> None:
+    """Its spread is that of discrete Laplace noise at the share of epsilon that it got."""
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    view, bits = checks.view_of([1] * 1000, 5), random.Random(5)
+    sizes = [mechanism.sized(view, bits).size for _ in range(400)]
+    deviations = np.array([size - 1000 for size in sizes if size is not None])
+    rate = COUNT_SHARE * mechanism.epsilon
+    expected = 2 * math.exp(-rate) / (1 - math.exp(-rate)) ** 2
+    assert 0.7 * expected < deviations.var() < 1.4 * expected
+
+
+def test_what_is_refused_is_refused_before_the_count() -> None:
+    mechanism = dpq.JointExp(q=(0.5,) * 29, epsilon=1e-12, neighbors="add-remove")
+    with pytest.raises(ValueError, match=r"rounding|ranks"):
+        mechanism.release(checks.view_of([1, 2], 5), random.Random(1))
+
+
+def test_a_size_within_the_cap_is_used() -> None:
+    """The proof needs a cap of at least 2R; up to there the window is open."""
     mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove", size=0, reach=1000)
-    view = checks.view_of([1] * 2000, 3)
-    assert mechanism.law(view).log_window > -math.inf
+    assert mechanism.law(checks.view_of([1] * 2000, 3)).log_window > -math.inf
+    assert mechanism.law(checks.view_of([1] * 2001, 3)).log_window == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -282,8 +328,9 @@ def test_values_must_be_answers() -> None:
 
 def test_quantiles_in_any_order() -> None:
     view = checks.view_of([0, 1, 2, 3, 4, 5, 6, 7], 8)
-    ascending = dpq.JointExp(q=(0.25, 0.75), epsilon=1.0).law(view)
-    descending = dpq.JointExp(q=(0.75, 0.25), epsilon=1.0).law(view)
-    assert descending.log_probability([5, 2]) == ascending.log_probability([2, 5])
-    low, high = ascending.draw(random.Random(2))
-    assert descending.draw(random.Random(2)) == (high, low)
+    ascending = dpq.JointExp(q=(0.1, 0.5, 0.9), epsilon=1.0).law(view)
+    shuffled = dpq.JointExp(q=(0.9, 0.1, 0.5), epsilon=1.0).law(view)
+    assert shuffled.log_probability([6, 2, 4]) == ascending.log_probability([2, 4, 6])
+    low, middle, high = ascending.draw(random.Random(2))
+    assert low < middle < high
+    assert shuffled.draw(random.Random(2)) == (high, low, middle)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 TOP = 650.0
-"""Scaled masses stay below exp(TOP): exp(709) overflows, a scan's ramp needs up to RAMP_ROOM."""
+"""Masses and factors stay below exp(TOP): exp(709) overflows, a scan raises by RAMP_ROOM."""
 
 BOTTOM = -620.0
 """The scaled floor stays above exp(BOTTOM), 88 nats above the smallest normal double."""
@@ -127,6 +127,7 @@ def choose(log_volume: float, log_floor: float, nats: float, ramp: float) -> Alg
     `nats` is the largest fade, `ramp` the largest within one block of a scan.
     """
     log_scale = TOP - log_volume
-    if log_floor + log_scale >= BOTTOM and nats <= FADE_ROOM and ramp <= RAMP_ROOM:
+    fits = log_scale >= 0 and log_floor + log_scale >= BOTTOM
+    if fits and nats <= FADE_ROOM and ramp <= RAMP_ROOM:
         return ScaledDoubles(log_scale)
     return Logarithms()

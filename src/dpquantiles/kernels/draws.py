@@ -30,17 +30,19 @@ def coin(bits: Bits, probability: float) -> bool:
 
 def faint_coin(bits: Bits, log_odds: float) -> bool:
     """True with probability e / (1 + e), e = exp(log_odds), for log_odds <= 0."""
+    both_sides = 1.0 + math.exp(log_odds)
     while log_odds < -FAINT:
         if log_odds == -math.inf or not coin(bits, math.exp(-FAINT)):
             return False
         log_odds += FAINT
-    odds = math.exp(log_odds)
-    return coin(bits, odds / (1.0 + odds))
+    return coin(bits, math.exp(log_odds) / both_sides)
 
 
 def chooses_first(bits: Bits, log_first: float, log_second: float) -> bool:
     """True with probability first / (first + second); the toss is for the smaller side."""
-    if log_first <= log_second:
+    if log_first == log_second:
+        return bits.getrandbits(1) == 0
+    if log_first < log_second:
         return faint_coin(bits, log_first - log_second)
     return not faint_coin(bits, log_second - log_first)
 

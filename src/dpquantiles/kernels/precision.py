@@ -12,29 +12,31 @@ ROUNDING = 2.0**-52
 """Twice the unit roundoff: room for elementary functions that are not correctly rounded."""
 
 
-def operation_error(
-    algebra: Algebra, steps: int, length: int, log_volume: float, rate: float
-) -> float:
+SCALED_EXPONENT = 2048.0
+"""More than the logarithm of any double times its scale: what a toss between doubles rounds."""
+
+
+def operation_error(algebra: Algebra, fade: float, log_range: float) -> float:
     """A bound on the error, in nats, of a single operation on masses.
 
-    A log mass lies between -(steps + 1) times the largest fade and log_volume.
+    `fade` bounds the exponents of factors, `log_range` the logarithms of all masses that matter.
     """
-    fade = rate * length
-    return ROUNDING * (8.0 + algebra.rounded_exponent(fade, log_volume + (steps + 1) * fade))
+    return ROUNDING * (8.0 + algebra.rounded_exponent(fade, log_range))
 
 
-def mass_error(algebra: Algebra, steps: int, length: int, log_volume: float, rate: float) -> float:
-    """A bound on the error, in nats, of every mass of a forward pass."""
+def mass_error(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
+    """A bound on the error, in nats, of every mass of a forward pass that matters."""
     operations = steps * (scan_depth(length) + 2 * steps + 16)
-    return operations * operation_error(algebra, steps, length, log_volume, rate)
+    return operations * operation_error(algebra, rate * length, log_range)
 
 
-def draw_loss(algebra: Algebra, steps: int, length: int, log_volume: float, rate: float) -> float:
+def draw_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
     """A bound on the privacy loss that rounding adds to one draw of all answers.
 
     At most three weighted choices per answer and two at the start. Each has weights and a total
-    that are off by `mass_error`, and its own descent; a loss compares two such draws.
+    that are off by `mass_error`, and its own descent. A loss compares two such draws, and the range
+    of a loss, which composition builds on, compares two losses.
     """
-    masses = mass_error(algebra, steps, length, log_volume, rate)
-    descent = descent_depth(length) * operation_error(algebra, steps, length, log_volume, rate)
-    return 2 * (3 * steps + 2) * (2 * masses + descent)
+    masses = mass_error(algebra, steps, length, rate, log_range)
+    toss = ROUNDING * max(SCALED_EXPONENT, log_range)
+    return 4 * (3 * steps + 2) * (2 * masses + descent_depth(length) * toss)

@@ -2,7 +2,7 @@
 
 Adding or removing one record changes the count by one, so noise with P[z] proportional to
 exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghosh, Roughgarden,
-Sundararajan, SIAM J. Comput. 41(6), 2012). Negative counts become zero, which is post-processing.
+Sundararajan, SIAM J. Comput. 41(6), 2012). Clamping the count is post-processing.
 Proof: `count.md` beside this file.
 
 `bought` spends a share of any budget on such a count, for mechanisms that need a public size.
@@ -36,20 +36,24 @@ class PrivateCount:
         return PureDP(epsilon=self.epsilon, neighbors=Neighbors.ADD_REMOVE)
 
     def draw(self, n: int, bits: Bits) -> int:
-        """n plus noise, at least zero."""
-        return max(0, n + discrete_laplace(bits, Fraction(self.epsilon)))
+        """n plus noise, clamped to what can be a number of records."""
+        noisy = n + discrete_laplace(bits, Fraction(self.epsilon))
+        return min(max(0, noisy), require.LARGEST_COUNT)
 
 
-def bought(budget: Guarantee, n: int, bits: Bits) -> tuple[int, Guarantee]:
+def counting_share(budget: Guarantee) -> tuple[PrivateCount, Guarantee]:
     """A private count for `COUNT_SHARE` of a budget, and what is left of the budget.
 
     An epsilon-DP count is epsilon^2 / 2 of a rho (Bun, Steinke, arXiv 1605.02065v1, Prop. 1.4).
     """
-    rest: Guarantee
     if isinstance(budget, ZCDP):
-        price = math.sqrt(2 * COUNT_SHARE * budget.rho)
-        rest = replace(budget, rho=(1 - COUNT_SHARE) * budget.rho * (1 - 1e-12))
-    else:
-        price = budget.epsilon * COUNT_SHARE
-        rest = replace(budget, epsilon=math.nextafter(budget.epsilon - price, 0.0))
-    return PrivateCount(epsilon=price).draw(n, bits), rest
+        count = PrivateCount(epsilon=math.sqrt(2 * COUNT_SHARE * budget.rho))
+        return count, replace(budget, rho=(1 - COUNT_SHARE) * budget.rho * (1 - 1e-12))
+    count = PrivateCount(epsilon=budget.epsilon * COUNT_SHARE)
+    return count, replace(budget, epsilon=math.nextafter(budget.epsilon - count.epsilon, 0.0))
+
+
+def bought(budget: Guarantee, n: int, bits: Bits) -> tuple[int, Guarantee]:
+    """The private count itself, and what is left of the budget."""
+    count, rest = counting_share(budget)
+    return count.draw(n, bits), rest

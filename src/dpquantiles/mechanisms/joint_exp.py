@@ -34,7 +34,7 @@ from dpquantiles.kernels import draws, precision, scans
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.kernels.forward import Ints, Masses, copies, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.count import COUNT_SHARE, bought
+from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
 from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import (
     ZCDP,
@@ -54,24 +54,38 @@ LOG_FLOOR_CHANCE = -64 * math.log(2)
 LEAST_SURPLUS_CAP = 64
 """|E| beyond max(2R, this) counts as outside; any cap of at least 2R is private."""
 
+IRRELEVANT = 128.0
+"""Masses this many nats below the floor need no precision (see "Rounding" in the proof)."""
+
 MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass; data as large are needed to fill
 them, at 40 bytes a cell."""
 
 
-class Geometry(NamedTuple):
-    """All that follows from public numbers and, under add-remove, from n."""
+class Setting(NamedTuple):
+    """All that follows from public numbers alone."""
 
+    reach: int
+    cap: int
+    """|E| beyond this counts as outside."""
+    rate: float
+    log_floor: float
+    log_volume: float
+    log_range: float
+    """Logarithms of masses that matter are at most this far from zero."""
+    algebra: Algebra
+
+
+class Geometry(NamedTuple):
+    """Where the axis lies; under add-remove this depends on n, as the law itself does."""
+
+    setting: Setting
     targets: Ints
     surplus: int
     far: bool
     """|E| is over the cap: no path counts as inside, only the floor is left."""
     start: int
     length: int
-    rate: float
-    log_floor: float
-    log_volume: float
-    algebra: Algebra
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,67 +161,75 @@ class JointExp:
         """The exact distribution (3) on the records of a view."""
         geometry = self._geometry(view.n, view.grid.size)
         records = _records(view, geometry)
-        decay = Decay.of(geometry.rate, geometry.length, geometry.algebra)
+        setting = geometry.setting
+        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
         masses = forward(records, geometry.targets, geometry.start, view.n, decay)
         order = np.argsort(self.q, kind="stable")
         return JointExpLaw(view.grid, geometry, decay, records, masses, order)
 
-    def sized(self, n: int, bits: Bits) -> "JointExp":
+    def sized(self, view: SortedView, bits: Bits) -> "JointExp":
         """This mechanism with its public size settled, bought by a private count where needed."""
         if self.neighbors is Neighbors.SWAP or self.size is not None:
             return self
-        size, rest = bought(self.guarantee, n, bits)
-        return replace(self.within(rest, q=self.q, size=size), reach=self.reach)
+        count, rest = counting_share(self.guarantee)
+        priced = replace(self.within(rest, q=self.q, size=0), reach=self.reach)
+        # What public numbers forbid is refused before anything is spent.
+        priced._setting(None, view.grid.size)
+        return replace(priced, size=count.draw(view.n, bits))
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
-        sized = self.sized(view.n, bits)
+        sized = self.sized(view, bits)
         size = view.n if self.neighbors is Neighbors.SWAP else sized.size
-        bought = {} if sized is self else {"size_share": COUNT_SHARE}
-        return released(self, view, bits, sized.law(view).draw(bits), size=size, **bought)
+        share = {} if sized is self else {"size_share": COUNT_SHARE}
+        return released(self, view, bits, sized.law(view).draw(bits), size=size, **share)
 
     def _geometry(self, n: int, points: int) -> Geometry:
-        if self.neighbors is Neighbors.ADD_REMOVE and self.size is None:
+        setting = self._setting(n if self.neighbors is Neighbors.SWAP else None, points)
+        nu = n if self.size is None else self.size
+        targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
+        surplus, reach = n - nu, setting.reach
+        far = abs(surplus) > setting.cap
+        start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
+        stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
+        return Geometry(setting, targets, surplus, far, start, stop - start + 1)
+
+    def _setting(self, public_n: int | None, points: int) -> Setting:
+        """Window, floor, rate and representation; the number of records only where it is public."""
+        if public_n is None and self.size is None:
             raise ValueError(
                 "size must be given for the law under add-remove neighbors; "
                 "without it only release() works, which buys a private count first"
             )
-        nu = n if self.size is None else self.size
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
         nominal = self.epsilon / (2 * delta)
         reach = self.reach or _default_reach(nominal, delta, log_volume)
-        cap = 0 if self.neighbors is Neighbors.SWAP else max(2 * reach, LEAST_SURPLUS_CAP)
+        cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
         longest = 2 * reach + 1 + cap
-        if self.neighbors is Neighbors.SWAP:
-            longest = min(longest, 2 * n + 1)
+        longest = longest if public_n is None else min(longest, 2 * public_n + 1)
         if steps * longest > MOST_STATES:
             raise DemandTooLarge(
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
-                "each; take a larger epsilon, fewer quantiles, a coarser grid or a smaller reach"
+                "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
-        nominal_floor = _log_floor(nominal, reach, delta)
+        log_floor = _log_floor(nominal, reach, delta)
         algebra = algebras.choose(
-            log_volume, nominal_floor, nominal * longest, nominal * scans.run_length(nominal)
+            log_volume, log_floor, nominal * longest, nominal * scans.run_length(nominal)
         )
-        rate = self._rate(algebra, longest, log_volume)
-        targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
-        surplus = n - nu
-        far = abs(surplus) > cap
-        start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
-        stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
+        log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
+        rounding = precision.draw_loss(algebra, steps, longest, nominal, log_range)
+        rate = self._rate(rounding)
         log_floor = _log_floor(rate, reach, delta)
-        length = stop - start + 1
-        return Geometry(targets, surplus, far, start, length, rate, log_floor, log_volume, algebra)
+        return Setting(reach, cap, rate, log_floor, log_volume, log_range, algebra)
 
-    def _rate(self, algebra: Algebra, longest: int, log_volume: float) -> float:
+    def _rate(self, rounding: float) -> float:
         """c of (3): what is left of epsilon after rounding, per unit of utility."""
-        nominal = self.epsilon / (2 * self.sensitivity)
-        rounding = precision.draw_loss(algebra, len(self.q), longest, log_volume, nominal)
-        if rounding > self.epsilon / 4:
+        if not 4 * rounding <= self.epsilon:
             raise ValueError(
-                f"epsilon must be at least {4 * rounding:.2g} here, where rounding alone may cost "
-                f"{rounding:.2g}, got {self.epsilon!r}; take a larger epsilon or fewer quantiles"
+                f"epsilon must be at least four times what rounding may cost here, {rounding:.2g}, "
+                f"got {self.epsilon!r}; take fewer quantiles, a coarser resolution or, where it "
+                "is small, a larger epsilon"
             )
         return (self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50)
 
@@ -265,18 +287,23 @@ class JointExpLaw:
     masses: Masses
     order: Ints
 
+    @property
+    def setting(self) -> Setting:
+        """The public part of its geometry."""
+        return self.geometry.setting
+
     @cached_property
     def log_window(self) -> float:
         """log of the mass of all answers whose path is inside."""
         if self.geometry.far:
             return -math.inf
-        algebra = self.geometry.algebra
+        algebra = self.setting.algebra
         return algebra.log(float(algebra.total(self._ends())))
 
     @property
     def log_uniform(self) -> float:
         """log of the mass of the floor: B times the number of answers."""
-        return self.geometry.log_floor + self.geometry.log_volume
+        return self.setting.log_floor + self.setting.log_volume
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
@@ -284,7 +311,7 @@ class JointExpLaw:
         if (np.diff(answer) < 0).any():
             return -math.inf
         utility = self._utility(answer)
-        weight = np.logaddexp(self.geometry.rate * utility, self.geometry.log_floor)
+        weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
         return float(weight - np.logaddexp(self.log_window, self.log_uniform))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
@@ -322,15 +349,15 @@ class JointExpLaw:
     def _ends(self) -> Floats:
         """Mass of the whole answer by the error of its last cut."""
         errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
-        away = self.geometry.algebra.factor(
-            self.geometry.rate * np.abs(errors - self.geometry.surplus)
+        away = self.setting.algebra.factor(
+            self.setting.rate * np.abs(errors - self.geometry.surplus)
         )
-        return np.asarray(self.geometry.algebra.times(self.masses.total[-1], away))
+        return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
 
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        last = draws.weighted(bits, self._ends(), self.geometry.algebra)
+        last = draws.weighted(bits, self._ends(), self.setting.algebra)
         return _Walk(self, bits).back(last)
 
 
@@ -339,7 +366,7 @@ class _Walk:
 
     def __init__(self, law: JointExpLaw, bits: Bits) -> None:
         self.records, self.masses, self.targets = law.records, law.masses, law.geometry.targets
-        self.decay, self.algebra, self.bits = law.decay, law.geometry.algebra, bits
+        self.decay, self.algebra, self.bits = law.decay, law.setting.algebra, bits
 
     def back(self, cell: int) -> list[int]:
         """The answers, drawn from the last one, whose cut has its error in this cell."""

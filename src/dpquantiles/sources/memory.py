@@ -43,7 +43,7 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
     """
     column = data if isinstance(data, TypedColumn) else _read(data, stated)
     if stated == Datetime() and isinstance(column.kind, Datetime) and column.kind.zone:
-        raise TypeError("data must be naive datetimes like the grid, got datetimes with a time zone")
+        raise TypeError("data must be naive datetimes like the grid, got ones with a time zone")
     return column
 
 

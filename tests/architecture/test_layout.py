@@ -1,0 +1,78 @@
+"""The house: modules say their sentence, mechanisms have their proof, proofs their tests."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dpquantiles
+from dpquantiles.mechanisms import MECHANISMS, count
+
+SOURCE = Path(dpquantiles.__file__).parent
+TESTS = Path(__file__).parents[1]
+MODULES = sorted(SOURCE.rglob("*.py"))
+SECTIONS = ["Claim", "Preconditions", "Proof", "Tested by"]
+
+PROOFS = sorted(
+    {SOURCE / "mechanisms" / f"{Path(module.__file__ or '').stem}.md" for module in [count]}
+    | {SOURCE / "mechanisms" / f"{name}.md" for name in MECHANISMS}
+    | set(SOURCE.rglob("*.md"))
+)
+
+each_module = pytest.mark.parametrize("module", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+each_proof = pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.stem)
+
+
+@each_module
+def test_every_module_says_its_sentence(module: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+    assert docstring
+    assert re.search(r"[.:]$", docstring.splitlines()[0]), docstring.splitlines()[0]
+
+
+@each_module
+def test_no_module_leaves_work_or_traces_of_a_machine(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
+    assert not re.search(r"(/home/|/work/|/tmp/|/root/|[A-Z]:\\)", text)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_mechanism_shares_its_name_with_module_proof_and_test(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    assert mechanism.name == name
+    assert mechanism.__module__ == f"dpquantiles.mechanisms.{name}"
+    assert (SOURCE / "mechanisms" / f"{name}.md").is_file()
+    assert (TESTS / "mechanisms" / f"test_{name}.py").is_file()
+
+
+@each_proof
+def test_a_proof_has_its_sections_in_order(proof: Path) -> None:
+    headings = re.findall(r"^#+ (.+?) *$", proof.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [heading for heading in headings if heading in SECTIONS] == SECTIONS
+
+
+@each_proof
+def test_a_proof_names_tests_that_exist(proof: Path) -> None:
+    names = set(re.findall(r"`(?:[\w/.]+::)?(test_\w+)`", _tested_by(proof)))
+    assert names, "no test is named"
+    assert names <= set(_tests()), sorted(names - set(_tests()))
+
+
+def _tested_by(proof: Path) -> str:
+    """The text under the heading, up to the next one."""
+    found = re.search(
+        r"^#+ Tested by *$(.*?)(?=^#+ |\Z)",
+        proof.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    return found[1] if found else ""
+
+
+def _tests() -> Iterator[str]:
+    for path in TESTS.rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                yield node.name
