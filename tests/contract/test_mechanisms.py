@@ -82,7 +82,7 @@ def test_answers_have_the_shape_that_was_asked_for(
             release = mechanism.release(view, random.Random(1))
         except ValueError:
             # A refusal must follow from public numbers: other data of this size get it too.
-            with pytest.raises(ValueError, match="."):
+            with pytest.raises(ValueError, match=r"must|needs"):
                 mechanism.release(view_of([1.0] * view.n, grid), random.Random(1))
             continue
         assert release.q == q

@@ -83,7 +83,7 @@ class Laws:
         self.plan, self.points = plan, points
         prefix, self.chances = noise_box(plan, reach)
         self.ranks = plan.targets + prefix
-        self.caps = np.array([module.caps_of(ranks, plan) for ranks in self.ranks])
+        self.caps = module.caps_of(self.ranks, plan)
         self.known: dict[tuple[int, ...], Floats] = {}
 
     def of(self, records: tuple[int, ...]) -> Floats:
@@ -98,6 +98,16 @@ class Laws:
             self.known[records] = np.asarray(joint)
         return self.known[records]
 
+    def at(self, records: tuple[int, ...], answers: Sequence[int]) -> float:
+        """The probability of one vector of answers."""
+        low, high = -1 - self.plan.reach, len(records) + 1 + self.plan.reach
+        near = np.clip(self.ranks, low, high) - low
+        table = answer_laws(self.plan, records, self.points, range(low, high + 1))
+        chances = self.chances.copy()
+        for i, answer in enumerate(answers):
+            chances *= table[near[:, i], self.caps[:, i], answer]
+        return float(chances.sum())
+
     def losses(self, neighbors: str, sizes: Sequence[int]) -> Iterator[float]:
         """The worst loss of every pair of neighbors."""
         for one, other in neighbor_pairs(neighbors, sizes, self.points):
@@ -107,3 +117,32 @@ class Laws:
 def worst_share(plan: Plan, neighbors: str, sizes: Sequence[int], points: int, reach: int) -> float:
     """The worst loss over all neighbors and all vectors of answers, as a share of its price."""
     return max(Laws(plan, points, reach).losses(neighbors, sizes)) / price(plan, neighbors)
+
+
+def check_private(
+    plan: Plan, neighbors: str, sizes: Sequence[int], points: int, reach: int
+) -> None:
+    """No loss above the price, for all neighbors and all vectors of answers."""
+    assert 0.0 < worst_share(plan, neighbors, sizes, points, reach) <= 1 + 1e-5
+
+
+def shifted_loss(plan: Plan) -> float:
+    """The loss where one record before all others moves every rank by one."""
+    n = int(plan.targets[-1]) + 3
+    records = tuple(range(2, 2 * n + 1, 2))
+    between = [2 * int(target) + 1 for target in plan.targets]
+    laws = Laws(plan, 2 * n + 3, reach=2)
+    return math.log(laws.at(records, between) / laws.at((1, *records), between))
+
+
+def clashing_loss(plan: Plan) -> float:
+    """The worst loss where all targets are one rank, answers on both sides of a new record."""
+    records, rank = tuple(range(2, 21, 2)), int(plan.targets[0])
+    more = tuple(sorted((*records, 2 * rank + 1)))
+    laws, m = Laws(plan, 23, reach=2), len(plan.targets)
+    sides = ([i < m // 2 for i in range(m)], [i >= m // 2 for i in range(m)], [True] * m)
+    losses = [0.0]
+    for side, away in itertools.product(sides, range(3)):
+        answers = [2 * (rank + away) + 2 if above else 2 * (rank - away) for above in side]
+        losses.append(abs(math.log(laws.at(records, answers) / laws.at(more, answers))))
+    return max(losses)

@@ -52,7 +52,7 @@ def test_json_keeps_guarantees(epsilon: float, neighbors: Neighbors) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"kind": "approximate"}, {"epsilon": -1}, {"neighbors": "near"}]
+    "changes", [{"kind": "perfect"}, {"epsilon": -1}, {"neighbors": "near"}]
 )
 def test_other_guarantees_are_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=rf"^{next(iter(changes))} must be "):

@@ -3,10 +3,28 @@
 from typing import Any
 
 from dpquantiles import require
+from dpquantiles.mechanisms.above_threshold import AboveThreshold
+from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
+from dpquantiles.mechanisms.csmooth import CSmooth
+from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Guarantee
 
-MECHANISMS: dict[str, Any] = {mechanism.name: mechanism for mechanism in (JointExp,)}
+MECHANISMS: dict[str, Any] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        JointExp,
+        RecursiveJointExp,
+        ApproximateQuantiles,
+        AboveThreshold,
+        IndExp,
+        AppIndExp,
+        CSmooth,
+        PaperJointExp,
+    )
+}
 
 
 def build(

@@ -214,13 +214,13 @@ def prefix_noise(nodes: Ints) -> Ints:
 
 
 def caps_of(ranks: Ints, plan: Plan) -> Ints:
-    """(3) in units of 1/t of a rank."""
+    """(3) in units of 1/t of a rank, over the last axis."""
     top = plan.slope * plan.reach
-    gaps = np.full(len(ranks), top + plan.margin, dtype=np.int64)
-    if len(ranks) > 1:
-        gaps[1:] = np.minimum(gaps[1:], ranks[1:] - np.maximum.accumulate(ranks)[:-1])
-        least_after = np.minimum.accumulate(ranks[::-1])[::-1][1:]
-        gaps[:-1] = np.minimum(gaps[:-1], least_after - ranks[:-1])
+    gaps = np.full(ranks.shape, top + plan.margin, dtype=np.int64)
+    after = ranks[..., 1:] - np.maximum.accumulate(ranks, axis=-1)[..., :-1]
+    least = np.minimum.accumulate(ranks[..., ::-1], axis=-1)[..., ::-1]
+    gaps[..., 1:] = np.minimum(gaps[..., 1:], after)
+    gaps[..., :-1] = np.minimum(gaps[..., :-1], least[..., 1:] - ranks[..., :-1])
     return np.clip(gaps - plan.margin, 0, top)
 
 

@@ -25,13 +25,13 @@ class _Stated:
 
     def _sentence(self, promise: str) -> str:
         note = f"; {RESEARCH_NOTE}" if self.research_only else ""
-        return f"{promise} ({self.neighbors.sentence}{note})"
+        return f"{promise} ({self.kind}; {self.neighbors.sentence}{note})"
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
         return {"kind": self.kind, **vars(self), "neighbors": str(self.neighbors)}
 
-    def _as_swap(self, **parameters: float) -> Self:
+    def _as_swap(self, **parameters: Any) -> Self:
         return replace(self, neighbors=Neighbors.SWAP, **parameters)
 
 
