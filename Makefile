@@ -9,6 +9,7 @@ DEVELOPMENT := $(VENV)/.development
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
+	@echo; echo "Here the command is $(BIN)/dpquantiles; after '. $(BIN)/activate' it is dpquantiles."
 
 test: lint
 	$(BIN)/pytest -n auto

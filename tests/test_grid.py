@@ -220,8 +220,9 @@ def test_uniform_grids_take_the_nearest_point(grid: UniformGrid, data: st.DataOb
 
 @every_grid
 def test_infinities_clamp(grid: Grid) -> None:
-    steps = grid.encode(np.array([-math.inf, math.inf, math.nan]))
-    assert steps.tolist() == [0, grid.size - 1, grid.size - 1]
+    top = grid.size - 1
+    steps = grid.encode(np.array([-math.inf, math.inf, math.nan, -math.nan]))
+    assert steps.tolist() == [0, top, top, top]
     assert grid.encode(np.array([])).tolist() == []
 
 
@@ -473,6 +474,13 @@ def test_halves_round_up_between_integers() -> None:
     grid = UniformGrid(-10, 10, 4)
     assert grid.decode(np.arange(grid.size)) == [-10, -6, -2, 2, 6, 10]
     assert grid.encode(np.array([-9, -8, -7, 0, 8, 9])).tolist() == [0, 1, 1, 3, 5, 5]
+
+
+def test_doubles_beyond_64_bits_clamp() -> None:
+    far = np.array([-1e300, -(2.0**63), 2.0**63 - 1024, 2.0**63, 1e300])
+    assert UniformGrid(-10, 10).encode(far).tolist() == [0, 0, 20, 20, 20]
+    edge = UniformGrid(2**63 - 2000, 2**63 - 1)
+    assert edge.encode(far).tolist() == [0, 0, 976, 1999, 1999]
 
 
 def test_narrow_integers_meet_wide_bounds() -> None:

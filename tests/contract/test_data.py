@@ -52,7 +52,7 @@ def strict_surroundings() -> Iterator[None]:
 
 def check(data: Any, **options: Any) -> dpq.Release:
     with strict_surroundings():
-        release = dpq.quantiles(data, Q, epsilon=1, rng=random.Random(1), **options)
+        release = dpq.quantiles(data, Q, rng=random.Random(1), **{"epsilon": 1, **options})
     assert release.q == Q
     assert len(release.values) == len(Q)
     assert len({type(value) for value in release.values}) == 1
@@ -156,6 +156,13 @@ def test_numbers_never_raise_on_a_stated_grid(name: str, grid: str) -> None:
     """Lists of anything too, because a grid states the type."""
     release = check(DATA[name](), grid=GRIDS[grid])
     assert release.type == GRIDS[grid].kind.name
+
+
+@pytest.mark.parametrize("n", [10, 1000])
+@pytest.mark.parametrize("epsilon", [0.01, 1, 1000])
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_masses_that_underflow_do_so_silently(n: int, epsilon: float, neighbors: str) -> None:
+    check(np.random.default_rng(1).normal(size=n), epsilon=epsilon, neighbors=neighbors)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=repr)

@@ -72,6 +72,17 @@ def test_floats_among_decimals_are_rounded_exactly(record: float, places: int) -
     assert listed == typed == min(max(exact, INT64.min), INT64.max)
 
 
+def test_decimals_of_any_length_are_rounded_once() -> None:
+    records = [
+        Decimal("1.4" + 60 * "9"),
+        Decimal("1." + 60 * "0" + "1"),
+        Decimal("0.5" + 60 * "0" + "1"),
+    ]
+    assert column(DecimalUnits(0), records)[0].tolist() == [1, 1, 1]
+    far = [Decimal("1E+999999999999999999"), Decimal("-1E+999999999999999999")]
+    assert column(DecimalUnits(18), far)[0].tolist() == [INT64.max, INT64.min]
+
+
 def test_the_decimal_context_of_the_caller_does_not_matter() -> None:
     records = [Decimal("123456789.12"), 0.25, Decimal("1E+30"), Decimal("sNaN"), 3]
     everything = list(decimal.getcontext().traps)
@@ -100,18 +111,23 @@ def test_every_nan_is_missing(raw: int) -> None:
     """Among them signaling ones, which raise flags when they are converted."""
     doubles = np.array([raw, 0], dtype=np.int64).view(np.float64)
     singles = np.array([0x7F800001, 0], dtype=np.int32).view(np.float32)
-    for values in (doubles, singles, singles.astype(">f4")):
-        with np.errstate(all="raise"):
-            _, missing = column(REAL, values)
-        assert missing is not None
-        assert missing.tolist() == [True, False]
+    for values in (doubles, singles, singles.view(singles.dtype.newbyteorder()).byteswap()):
+        for kind in (REAL, INTEGER):
+            with np.errstate(all="raise"):
+                _, missing = column(kind, values)
+            assert missing is not None
+            assert missing.tolist() == [True, False]
 
 
 def test_long_doubles_beyond_doubles_clamp_silently() -> None:
-    with np.errstate(all="raise"):
-        found, missing = column(REAL, np.array(["1e4000", "-1e4000", "1e-4000"], dtype="g"))
-    assert missing is None
-    assert found.tolist() == [math.inf, -math.inf, 0.0]
+    values = np.array(["1e4000", "-1e4000", "1e-4000"], dtype="g")
+    for kind in (REAL, INTEGER):
+        with np.errstate(all="raise"):
+            found, missing = column(kind, values)
+            (listed, *_), _ = column(kind, list(values))
+        assert missing is None
+        assert found.tolist() == [math.inf, -math.inf, 0.0]
+        assert listed in (math.inf, INT64.max)
 
 
 def test_booleans_of_odd_bytes_are_true() -> None:

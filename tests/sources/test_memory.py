@@ -319,7 +319,8 @@ def test_dimensions_other_than_one_are_refused() -> None:
 @pytest.mark.parametrize("records", [[], [None], ["a"], [1, "a"], [math.nan], [NOON]])
 @pytest.mark.parametrize("kind", [REAL, INTEGER, DATE, Datetime(BERLIN), DecimalUnits(2)], ids=repr)
 def test_a_stated_type_leaves_nothing_to_the_records(records: list[Any], kind: Kind) -> None:
-    for data in (records, tuple(records), pd.Series(records, dtype=object)):
+    untyped = [pl.Series(records), pa.nulls(1)] if records == [None] else []
+    for data in (records, tuple(records), pd.Series(records, dtype=object), *untyped):
         values, found = read(data, kind)
         assert found == kind
         assert len(column(found, values).numbers) == len(records)

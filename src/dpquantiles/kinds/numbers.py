@@ -91,6 +91,7 @@ def _nearest_double(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
+@np.errstate(all="ignore")
 def _typed(values: NDArray[Any]) -> Column:
     """Numbers of an array that is numeric by its dtype, without a copy where that will do."""
     if values.dtype.kind == "b":
@@ -98,8 +99,7 @@ def _typed(values: NDArray[Any]) -> Column:
     if values.dtype.kind in "iu":
         return Column(values, None)
     if values.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            numbers = values.astype(np.float64, copy=False)
+        numbers = values.astype(np.float64, copy=False)
         return with_missing(numbers, np.isnan(numbers))
     raise wrong_column("number", values)
 

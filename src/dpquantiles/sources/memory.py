@@ -1,6 +1,5 @@
 """Columns in memory: NumPy arrays, lists, and Series of any library that Narwhals knows."""
 
-import datetime as dt
 import sys
 from typing import Any, NamedTuple
 
@@ -100,10 +99,8 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
     import narwhals.stable.v2 as nw
 
     dtype, declared = series.dtype, _declared_type(series.to_native())
-    if str(declared).lower() == "object":
+    if str(declared).lower() in ("object", "null"):
         return _of_array(as_array(series.to_list()), stated)
-    if str(declared).lower() == "null":
-        return TypedColumn(np.full(len(series), np.nan), REAL)
     if hasattr(declared, "scale"):
         return TypedColumn(as_array(series.to_list()), DecimalUnits(_places(declared)))
     if dtype.is_float():
@@ -114,19 +111,25 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
         return TypedColumn(_masked(series, 0), INTEGER)
     if dtype == nw.Boolean:
         return TypedColumn(_masked(series, False), BOOLEAN)
-    if dtype == nw.Date:
-        days = _masked(series.cast(nw.Int32), 0)
-        return TypedColumn(days.astype(np.int64).view("datetime64[D]"), DATE)
-    if dtype == nw.Duration:
-        return TypedColumn(series.to_numpy(), DURATION)
-    if dtype == nw.Datetime:
-        zone = None if dtype.time_zone is None else _zone(declared, dtype.time_zone)
-        if zone is not None:
-            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return TypedColumn(series.to_numpy(), Datetime(zone))
+    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+        return _read_times(series)
     if dtype in (nw.Categorical, nw.Enum):
         raise unsupported("categories; cast them to the type of their values first")
     raise unsupported(f"a column of {'text' if dtype == nw.String else declared}")
+
+
+def _read_times(series: Any) -> TypedColumn:
+    import narwhals.stable.v2 as nw
+
+    if series.dtype == nw.Date:
+        days = _masked(series.cast(nw.Int32), 0)
+        return TypedColumn(days.astype(np.int64).view("datetime64[D]"), DATE)
+    if series.dtype == nw.Duration:
+        return TypedColumn(series.to_numpy(), DURATION)
+    if series.dtype.time_zone is None:
+        return TypedColumn(series.to_numpy(), Datetime())
+    moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return TypedColumn(moments.to_numpy(), Datetime(zone_by_name(series.dtype.time_zone)))
 
 
 def _declared_type(native: Any) -> Any:
@@ -148,9 +151,3 @@ def _places(declared: Any) -> int:
     if declared.precision <= WIDEST_DECIMAL:
         return int(declared.scale)
     return min(int(declared.scale), DEFAULT_PLACES)
-
-
-def _zone(declared: Any, name: str) -> dt.tzinfo:
-    """The time zone of a column; pandas declares the zone itself, others its name."""
-    zone = getattr(declared, "tz", None)
-    return zone if isinstance(zone, dt.tzinfo) else zone_by_name(name)

@@ -47,9 +47,8 @@ class ArrayView:
         after = index >= self._before + self._absent
         present = after | (index < self._before)
         steps = np.full(len(index), self._stand_in, dtype=np.int64)
-        if present.any():
-            place = (index - self._absent * after)[present]
-            steps[present] = self.grid.encode(select(self._numbers, place))
+        place = (index - self._absent * after)[present]
+        steps[present] = self.grid.encode(select(self._numbers, place))
         return steps
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
