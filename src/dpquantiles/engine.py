@@ -63,7 +63,10 @@ class Request:
     def build(self) -> Mechanism:
         """The mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
-        return registry.build(self.mechanism, self.budget, q=distinct, size=self.size)
+        mechanism: Mechanism = registry.build(
+            self.mechanism, self.budget, q=distinct, size=self.size
+        )
+        return mechanism
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:

@@ -16,7 +16,6 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 SECTIONS = ["Claim", "Preconditions", "Proof", "Tested by"]
 
 
-
 def module_of(name: str) -> str:
     """The module of a mechanism; variants that share all but their accounting share a module."""
     return str(MECHANISMS[name].__module__).rpartition(".")[2]

@@ -1,5 +1,6 @@
-"""Trees of counts: least squares, projections and inverses against plain twins; exact fast noise."""
+"""Trees of counts against plain twins: least squares, projections, inverses; exact fast noise."""
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -41,7 +42,7 @@ def test_consistency_is_least_squares(branching: int, height: int, total: int | 
     levels = noisy_levels(branching, height, seed=height)
     settled = tree.consistent(levels, branching, total)
     np.testing.assert_allclose(settled[-1], least_squares(levels, branching, total), atol=1e-4)
-    for parents, children in zip(settled[:-1], settled[1:], strict=True):
+    for parents, children in itertools.pairwise(settled):
         np.testing.assert_allclose(parents, children.reshape(-1, branching).sum(axis=1), atol=1e-9)
 
 
@@ -142,7 +143,7 @@ class Row:
 
 
 def bracket(rate: Fraction, length: int, closed: bool) -> list[tuple[float, float]]:
-    """Of every category, the share of all rows of three words that surely or possibly lead to it."""
+    """Of every category, the share of rows of three words that surely or possibly lead to it."""
     sure, unsure, base = Counter[int](), 0, 2**draws.WORD
     for number in range(base**3):
         words = (number // base**2, number // base % base, number % base)
@@ -157,7 +158,7 @@ def check_inversion(rate: Fraction, length: int, closed: bool) -> None:
     """Every category's probability lies in its bracket, which three words make narrow."""
     powers = [math.exp(-rate * k) for k in range(length + 1)]
     whole = 1 - powers[-1] if closed else 1.0
-    law = [(a - b) / whole for a, b in zip(powers[:-1], powers[1:], strict=True)]
+    law = [(a - b) / whole for a, b in itertools.pairwise(powers)]
     law.append(0.0 if closed else powers[-1])
     for probability, (low, high) in zip(law, bracket(rate, length, closed), strict=True):
         assert low - 1e-12 <= probability <= high + 1e-12

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -14,7 +15,9 @@ from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 Floats = np.ndarray
 
 
-def tiny(targets: Sequence[int], noise: str, decay: str, reach: int, slope: int, margin: int) -> Plan:
+def tiny(
+    targets: Sequence[int], noise: str, decay: str, reach: int, slope: int, margin: int
+) -> Plan:
     steps = np.array(targets, dtype=np.int64)
     return Plan(steps, Fraction(noise), Fraction(decay), reach, slope, margin)
 
@@ -52,7 +55,7 @@ def answer_laws(plan: Plan, records: Sequence[int], points: int, ranks: Sequence
         for row, window in enumerate(module._windows(view, np.array(ranks), reaches)):
             _, lengths, exponents = module.slots(window, cap, points, plan.slope)
             laws[row, cap] = np.repeat(heights[exponents], lengths)
-    return laws / laws.sum(axis=2, keepdims=True)
+    return np.asarray(laws / laws.sum(axis=2, keepdims=True))
 
 
 def definition(plan: Plan, records: Sequence[int], points: int, rank: int, cap: int) -> Floats:
@@ -94,7 +97,9 @@ class Laws:
             table = answer_laws(self.plan, records, self.points, range(low, high + 1))
             each = [table[near[:, i] - low, self.caps[:, i]] for i in range(near.shape[1])]
             letters = "abcdefg"[: len(each)]
-            joint = np.einsum(f"z,{','.join('z' + c for c in letters)}->{letters}", self.chances, *each)
+            joint = np.einsum(
+                f"z,{','.join('z' + c for c in letters)}->{letters}", self.chances, *each
+            )
             self.known[records] = np.asarray(joint)
         return self.known[records]
 
@@ -146,3 +151,49 @@ def clashing_loss(plan: Plan) -> float:
         answers = [2 * (rank + away) + 2 if above else 2 * (rank - away) for above in side]
         losses.append(abs(math.log(laws.at(records, answers) / laws.at(more, answers))))
     return max(losses)
+
+
+def moved_back(ranks: Floats, threshold: int) -> Floats:
+    """The map of removing: the suffix from the first rank above the threshold, down by one."""
+    return np.asarray(ranks - np.logical_or.accumulate(ranks > threshold, axis=1))
+
+
+class Pairs:
+    """Inequality (6) of the proof, for all ranks of a box, on given data of equal size."""
+
+    def __init__(self, plan: Plan, data: Sequence[tuple[int, ...]], points: int) -> None:
+        self.plan, self.points, self.data = plan, points, data
+        span = range(-plan.margin - 1, len(data[0]) + plan.margin + 3)
+        box = itertools.product(span, repeat=len(plan.targets))
+        self.larger = np.array(list(box), dtype=np.int64)
+        self.tables: dict[tuple[int, ...], Floats] = {}
+
+    def _log_laws(self, records: tuple[int, ...], ranks: Floats) -> Floats:
+        low, high = int(self.larger.min()) - 1, int(self.larger.max())
+        if records not in self.tables:
+            laws = answer_laws(self.plan, records, self.points, range(low, high + 1))
+            self.tables[records] = np.log(laws)
+        return np.asarray(self.tables[records][ranks - low, module.caps_of(ranks, self.plan)])
+
+    def worst(self, thresholds: Sequence[int]) -> float:
+        """The largest |ln f - ln f'| over data, added records, thresholds from p, and answers."""
+        worst = 0.0
+        for records in self.data:
+            for y in range(self.points):
+                after = self._log_laws(tuple(sorted((*records, y))), self.larger)
+                for offset in thresholds:
+                    smaller = moved_back(self.larger, sum(x < y for x in records) + offset)
+                    change = self._log_laws(records, smaller) - after
+                    sums = change.max(axis=2).sum(axis=1), -change.min(axis=2).sum(axis=1)
+                    worst = max(worst, float(np.max(sums)))
+        return worst
+
+
+def most_preimages(plan: Plan) -> float:
+    """The largest number of ranks that removing sends to the same ranks, per threshold."""
+    m, w = len(plan.targets), plan.margin
+    box = np.array(list(itertools.product(range(-w - 2, w + 3), repeat=m)), dtype=np.int64)
+    sent: Counter[tuple[int, ...]] = Counter()
+    for threshold in range(-w, w):
+        sent.update(map(tuple, moved_back(box, threshold).tolist()))
+    return max(sent.values()) / (2 * w)

@@ -70,6 +70,37 @@ def test_all_neighbors_and_answers_are_within_the_price(case: int, neighbors: st
     checks.check_private(plan, neighbors, sizes, points, reach)
 
 
+def check_pairs(plan: Plan, data: list[tuple[int, ...]], points: int) -> tuple[float, float]:
+    """Inequality (6), as shares of what it allows: any threshold, and the one of adding."""
+    pairs, w = checks.Pairs(plan, data, points), plan.margin
+    removing = pairs.worst(range(-w, w)) / float(plan.decay * (2 + Fraction(1, plan.slope)))
+    adding = pairs.worst([0]) / float(plan.decay * (1 + Fraction(1, plan.slope)))
+    assert max(removing, adding) <= 1 + 1e-9
+    return removing, adding
+
+
+@pytest.mark.parametrize(
+    ("plan", "n", "points"),
+    [
+        (tiny([0], "1", "1", 3, 2, 1), 5, 3),
+        (tiny([0, 0], "1", "1", 3, 2, 1), 8, 2),
+        (tiny([0, 0], "1", "1", 2, 3, 2), 4, 3),
+        (tiny([0, 0, 0], "1", "1", 2, 2, 1), 4, 3),
+    ],
+)
+def test_one_record_moves_two_windows_at_most(plan: Plan, n: int, points: int) -> None:
+    every = list(itertools.combinations_with_replacement(range(points), n))
+    removing, adding = check_pairs(plan, every, points)
+    assert removing > 0.5
+    assert adding > 0.5
+
+
+@pytest.mark.parametrize(("m", "margin"), [(1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (4, 1)])
+def test_few_ranks_share_an_image(m: int, margin: int) -> None:
+    plan = tiny([0] * m, "1", "1", 1, 2, margin)
+    assert 1 < checks.most_preimages(plan) <= 1 + m / (2 * margin)
+
+
 def test_the_accounting_is_not_wasteful() -> None:
     assert 0.5 < checks.shifted_loss(SPREAD) / price(SPREAD, "add-remove") <= 1
 
@@ -127,7 +158,7 @@ def test_draws_fit_the_joint_law(monkeypatch: Patch) -> None:
     monkeypatch.setattr(SliceQuantiles, "plan", lambda *_: plan)
     mechanism, bits = SliceQuantiles(q=(0.1, 0.9), epsilon=1.0), random.Random(17)
     view = view_of(records, 4)
-    drawn = Counter(mechanism.release(view, bits).values for _ in range(6000))
+    drawn = Counter(mechanism.release(view, bits).values for _ in range(2500))
 
     def fit(noise: str, decay: str) -> float:
         laws = Laws(tiny([1, 7], noise, decay, 2, 2, 1), 4, 26).of(records)
@@ -135,7 +166,7 @@ def test_draws_fit_the_joint_law(monkeypatch: Patch) -> None:
         for answers in itertools.product(range(4), repeat=2):
             sums[tuple(sorted(answers))] += float(laws[answers])  # type: ignore[assignment]
         observed = [drawn[pair] for pair in sums]
-        expected = [6000 * p for p in sums.values()]
+        expected = [2500 * p for p in sums.values()]
         return float(stats.chisquare(observed, expected, sum_check=False).pvalue)
 
     assert fit("1", "1") > 1e-3
@@ -263,12 +294,6 @@ def spend_the_windows_twice(patch: Patch) -> None:
     patch.setattr(SliceQuantiles, "_noise", lambda self: 3 * original(self))
 
 
-def forget_the_margin(patch: Patch) -> None:
-    patch.setattr(module, "EDGE_SHARE", Fraction(1))
-    patch.setattr(module, "RANK_SHARE", Fraction(-1, 2))
-    patch.setattr(SliceQuantiles, "_noise", lambda _: Fraction(1, 10))
-
-
 def fresh_noise_per_rank(patch: Patch) -> None:
     patch.setattr(module, "prefix_noise", lambda nodes: nodes)
 
@@ -276,6 +301,20 @@ def fresh_noise_per_rank(patch: Patch) -> None:
 def never_shrink(patch: Patch) -> None:
     def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
         return np.full(ranks.shape, plan.slope * plan.reach)
+
+    patch.setattr(module, "caps_of", caps_of)
+
+
+def forget_the_margin(patch: Patch) -> None:
+    original = module.caps_of
+    patch.setattr(module, "caps_of", lambda r, plan: original(r, plan._replace(margin=0)))
+
+
+def shrink_too_late(patch: Patch) -> None:
+    original = module.caps_of
+
+    def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
+        return np.minimum(3 * original(ranks, plan), plan.slope * plan.reach)
 
     patch.setattr(module, "caps_of", caps_of)
 
@@ -306,6 +345,10 @@ def clashing(_: Patch) -> None:
     assert checks.clashing_loss(CLASH) <= price(CLASH, "add-remove")
 
 
+def pairs(_: Patch) -> None:
+    check_pairs(tiny([0, 0, 0], "1", "4", 2, 2, 5), [tuple(range(1, 9))], 10)
+
+
 def equation(_: Patch) -> None:
     test_answer_law_is_the_equation((0, 2, 2, 5), 6)
 
@@ -321,6 +364,9 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[Patch], None]]] = [
     (spend_the_windows_twice, budget),
     (fresh_noise_per_rank, shifted),
     (never_shrink, clashing),
+    (never_shrink, pairs),
+    (forget_the_margin, pairs),
+    (shrink_too_late, pairs),
     (no_records_beyond_the_ends, equation),
     (bias_the_draw, drawing),
 ]

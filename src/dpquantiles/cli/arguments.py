@@ -74,9 +74,7 @@ def epsilon(text: str) -> float:
     return require.positive(epsilon=_number("epsilon", text, "1"))
 
 
-def budget(
-    epsilon: str | None, delta: str | None, rho: str | None, neighbors: str
-) -> Guarantee:
+def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: str) -> Guarantee:
     """The privacy budget: epsilon, epsilon and delta, or rho."""
     if epsilon is None and rho is None:
         raise ValueError("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")

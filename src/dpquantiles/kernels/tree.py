@@ -38,10 +38,10 @@ def consistent(levels: Levels, branching: int, total: int | None) -> list[Floats
     the children lack is shared equally. Hay, Rastogi, Miklau, Suciu (arXiv 0904.0942v5), Theorem 3.
     """
     upward = [levels[-1].astype(np.float64)]
-    for above, counts in enumerate(reversed(levels[:-1]), start=2):
+    for above, own in enumerate(reversed(levels[:-1]), start=2):
         power, less = float(branching) ** above, float(branching) ** (above - 1)
         below = upward[0].reshape(-1, branching).sum(axis=1)
-        upward.insert(0, ((power - less) * counts + (less - 1) * below) / (power - 1))
+        upward.insert(0, ((power - less) * own + (less - 1) * below) / (power - 1))
     parents = np.array([upward[0].sum() if total is None else float(total)])
     settled = []
     for counts in upward:

@@ -68,6 +68,7 @@ class AboveThreshold:
         neighbors=("swap", "add-remove"),
         cost="m C for C candidates",
         when="one extreme quantile, such as a bound for clipping, without an upper bound",
+        uses_size=False,
     )
     q: tuple[float, ...]
     epsilon: float

@@ -253,9 +253,7 @@ def _default_reach(rate: float, delta: int, log_volume: float) -> int:
 def _runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     """The records on both sides of every rank of every axis, merged."""
     first = geometry.targets + geometry.start
-    return merged(
-        [range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()]
-    )
+    return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
 
 
 def _records(view: SortedView, geometry: Geometry) -> Ints:

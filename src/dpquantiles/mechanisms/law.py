@@ -34,6 +34,8 @@ class Profile:
     when: str
     """One line on when to use it."""
     needs_bounds: bool = False
+    uses_size: bool = True
+    """Whether add-remove neighbors want a public size, stated or bought."""
     research_only: bool = False
 
 

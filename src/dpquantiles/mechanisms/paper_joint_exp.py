@@ -55,6 +55,7 @@ class PaperJointExp:
         neighbors=("swap", "add-remove"),
         cost="m n + m^2 n",
         when="only to reproduce the paper's figures",
+        uses_size=False,
         needs_bounds=True,
         research_only=True,
     )

@@ -27,9 +27,7 @@ MECHANISMS: dict[str, Any] = {
 }
 
 
-def build(
-    name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-) -> Any:
+def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
     """The named mechanism within a budget; refuses what it cannot meet and names what can."""
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
     profile = mechanism.profile

@@ -29,6 +29,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
@@ -256,19 +257,23 @@ def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, 
 def weights(plan: Plan) -> list[int]:
     """Whole numbers that stand for exp(-c e / t), e = 0, 1, ..., t h.
 
-    Every one is at most exp(c/t) times the next, exactly: the factor is rounded down.
+    Every one is at most exp(c/t) times the next, exactly, and not less than it.
     """
-    scale = 2**GUARD_BITS
-    x = Fraction(math.floor(plan.decay / plan.slope * scale), scale)
-    factor, term = Fraction(1), Fraction(1)
-    for k in range(1, 2 * GUARD_BITS):
-        term = Fraction(math.floor(term * x / k * scale), scale)
-        factor += term
-    numerator = math.floor(factor * scale)
-    table = [scale]
+    factor, table = exp_below(plan.decay / plan.slope), [2**GUARD_BITS]
     for _ in range(plan.slope * plan.reach):
-        table.append(max(table[-1], table[-1] * numerator // scale))
+        table.append(table[-1] * factor >> GUARD_BITS)
     return table[::-1]
+
+
+@lru_cache(maxsize=64)
+def exp_below(x: Fraction) -> int:
+    """exp(x) for x >= 0 in units of 2**-GUARD_BITS, rounded down: the first terms of its series."""
+    scale = 2**GUARD_BITS
+    whole, total, term = math.floor(x * scale), scale, scale
+    for k in range(1, 4 * GUARD_BITS):
+        term = term * whole // (k * scale)
+        total += term
+    return total
 
 
 def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: list[int]) -> int:
@@ -278,4 +283,4 @@ def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: list[i
     through = list(accumulate(masses, initial=0))
     drawn = draws.below(bits, through[-1])
     slot = bisect_right(through, drawn) - 1
-    return int(starts[slot]) + (drawn - through[slot]) // heights[slot]
+    return int(starts[slot] + (drawn - through[slot]) // heights[slot])
