@@ -259,7 +259,7 @@ def weights(plan: Plan) -> list[int]:
 
     Every one is at most exp(c/t) times the next, exactly, and not less than it.
     """
-    factor, table = exp_below(plan.decay / plan.slope), [2**GUARD_BITS]
+    factor, table = exp_below(plan.decay / plan.slope), [1 << GUARD_BITS]
     for _ in range(plan.slope * plan.reach):
         table.append(table[-1] * factor >> GUARD_BITS)
     return table[::-1]
@@ -268,7 +268,7 @@ def weights(plan: Plan) -> list[int]:
 @lru_cache(maxsize=64)
 def exp_below(x: Fraction) -> int:
     """exp(x) for x >= 0 in units of 2**-GUARD_BITS, rounded down: the first terms of its series."""
-    scale = 2**GUARD_BITS
+    scale = 1 << GUARD_BITS
     whole, total, term = math.floor(x * scale), scale, scale
     for k in range(1, 4 * GUARD_BITS):
         term = term * whole // (k * scale)

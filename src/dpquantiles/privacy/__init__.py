@@ -11,6 +11,7 @@ from dpquantiles.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
+from dpquantiles.privacy.events import to_events
 from dpquantiles.privacy.guarantees import (
     ZCDP,
     ApproxDP,
@@ -34,6 +35,7 @@ __all__ = [
     "composed_epsilon",
     "from_dict",
     "per_call_epsilon",
+    "to_events",
     "total",
     "zcdp_delta",
     "zcdp_epsilon",

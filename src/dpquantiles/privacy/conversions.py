@@ -81,7 +81,10 @@ def per_call_epsilon(epsilon: float, delta: float, calls: int) -> float:
     require.positive(epsilon=epsilon)
     require.fraction(delta=delta)
     require.count(minimum=1, calls=calls)
-    return _largest(lambda x: composed_delta(x, epsilon, calls) <= delta, epsilon / calls, epsilon)
+    high = 2 * epsilon
+    while composed_delta(high, epsilon, calls) <= delta:
+        high *= 2
+    return _largest(lambda x: composed_delta(x, epsilon, calls) <= delta, epsilon / calls, high)
 
 
 @lru_cache(maxsize=1024)
