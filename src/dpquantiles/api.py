@@ -40,7 +40,8 @@ def quantiles(
             help when data are few. Values outside are clamped.
         resolution: The distance between neighboring answers; by default one unit of the type,
             and for real numbers so small that it does not matter.
-        grid: A grid to use in place of bounds and resolution.
+        grid: A grid to use in place of bounds and resolution. It also states the type of a list,
+            which otherwise only the types of its records tell.
         neighbors: "swap" protects the value of a record, and the number of records is public;
             "add-remove" protects also whether a record is there.
         size: Under add-remove, the public (approximate) number of records. Without it, a fifth

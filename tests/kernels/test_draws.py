@@ -70,8 +70,38 @@ def test_coins_use_all_bits_of_their_probability() -> None:
 
 
 def test_equal_sides_get_a_fair_coin() -> None:
-    assert draws.chooses_first(Script(0, 1), -math.inf, -math.inf)
-    assert not draws.chooses_first(Script(1, 1), 3.0, 3.0)
+    assert draws.chooses_first(Script(0, 1), -math.inf, -math.inf, Logarithms())
+    assert not draws.chooses_first(Script(1, 1), 3.0, 3.0, Logarithms())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "algebra"),
+    [
+        (2.0, 6.0, ScaledDoubles(10.0, 40.0)),
+        (6.0, 2.0, ScaledDoubles(10.0, 40.0)),
+        (1e-300, 1e300, ScaledDoubles(10.0, 40.0)),
+        (math.log(2), math.log(6), Logarithms()),
+        (-800.0, 300.0, Logarithms()),
+    ],
+)
+def test_tosses_have_their_probability(
+    first: float,
+    second: float,
+    algebra: Logarithms | ScaledDoubles,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The coins that must fall for the lighter side have its share as their product."""
+    tossed: list[float] = []
+
+    def falls(_bits: object, probability: float) -> bool:
+        tossed.append(math.log(probability))
+        return True
+
+    monkeypatch.setattr(draws, "coin", falls)
+    assert draws.chooses_first(random.Random(0), first, second, algebra) == (first < second)
+    log_odds = -abs(algebra.log(first) - algebra.log(second))
+    expected = log_odds - math.log1p(math.exp(log_odds))
+    assert math.fsum(tossed) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 8, 1000])
@@ -96,7 +126,7 @@ def test_sorted_with_repeats_of_one_point() -> None:
     assert draws.sorted_with_repeats(random.Random(1), 1, 5) == [0] * 5
 
 
-@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0)])
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0, 40.0)])
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13])
 def test_weighted_follows_its_weights(algebra: Logarithms | ScaledDoubles, length: int) -> None:
     logs = np.log(np.arange(1.0, length + 1))

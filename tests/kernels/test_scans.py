@@ -31,7 +31,7 @@ def slow(logs: Floats, rate: float, first: int, stop: int, here: int) -> float:
     return top + math.log(math.fsum(math.exp(term - top) for term in finite))
 
 
-@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0)])
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0, 40.0)])
 @given(
     length=st.integers(1, 700),
     width=st.integers(0, 800),
@@ -60,7 +60,7 @@ def test_scans_are_their_sums(
         assert results["window"][i] == pytest.approx(slow(logs, rate, i, stop, i), abs=1e-9)
 
 
-@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0)])
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(100.0, 40.0)])
 @pytest.mark.parametrize("width", [257, 300, 600, 899])
 def test_long_windows_with_little_decay(algebra: Algebra, width: int) -> None:
     """Every cell, where what lies many runs away still counts."""
@@ -81,24 +81,28 @@ def test_a_prefix_keeps_small_masses_before_large_ones() -> None:
 
 
 def test_depth_grows_slowly() -> None:
-    assert scans.scan_depth(10**6) < 1000
+    assert scans.scan_depth(10**6, 256) < 1000
 
 
 @pytest.mark.parametrize(
-    ("log_volume", "log_floor", "nats", "ramp", "doubles"),
+    ("log_volume", "log_floor", "longest", "rate", "doubles"),
     [
-        (200.0, -250.0, 250.0, 40.0, True),
-        (640.0, -700.0, 250.0, 40.0, False),
-        (720.0, 0.0, 1.0, 40.0, False),
-        (200.0, -250.0, 700.0, 40.0, False),
-        (200.0, -250.0, 250.0, 90.0, False),
+        (224.0, -268.0, 1073, 0.25, True),
+        (600.0, -640.0, 2560, 0.25, True),
+        (640.0, -690.0, 2760, 0.25, False),
+        (720.0, 0.0, 3, 0.25, False),
+        (200.0, -250.0, 3200, 0.25, False),
+        (200.0, -250.0, 7, 90.0, False),
+        (0.7, 3.0, 1, 1000.0, False),
     ],
 )
 def test_choice_of_representation(
-    log_volume: float, log_floor: float, nats: float, ramp: float, doubles: bool
+    log_volume: float, log_floor: float, longest: int, rate: float, doubles: bool
 ) -> None:
-    algebra = choose(log_volume, log_floor, nats, ramp)
+    algebra = choose(log_volume, log_floor, longest, rate)
     assert isinstance(algebra, ScaledDoubles) == doubles
     if isinstance(algebra, ScaledDoubles):
-        assert log_volume + algebra.log_scale + ramp < math.log(np.finfo(float).max)
+        top = log_volume + algebra.log_scale + rate * (algebra.run_length(rate) - 1)
+        assert max(top, log_volume) < math.log(np.finfo(float).max)
         assert log_floor + algebra.log_scale > math.log(np.finfo(float).tiny) + 80
+        assert algebra.run_length(rate) >= min(16, longest)

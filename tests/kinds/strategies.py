@@ -75,6 +75,13 @@ class HostileInt(int):
     __hash__ = int.__hash__
 
 
+class HostileFloat(float):
+    """Another one."""
+
+    __float__ = __eq__ = __ne__ = __lt__ = __gt__ = __bool__ = _refuse
+    __hash__ = float.__hash__
+
+
 class HostileZone(dt.tzinfo):
     """A time zone that raises."""
 
@@ -85,6 +92,8 @@ HOSTILE_RECORDS: list[object] = [
     *ODD_RECORDS,
     Hostile(),
     HostileInt(3),
+    HostileFloat(2.5),
+    HostileFloat("nan"),
     dt.datetime(2020, 1, 1, tzinfo=HostileZone()),
     Decimal("sNaN"),
     Decimal("NaN"),

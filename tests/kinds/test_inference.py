@@ -120,6 +120,13 @@ def test_records_of_no_type_say_nothing(kind: Kind) -> None:
         assert of([odd, *records, odd, odd]) == expected
 
 
+def test_masked_records_say_nothing() -> None:
+    records = np.array([DAY, 1.5, "x"], dtype=object)
+    assert infer(np.ma.masked_array(records, [False, True, True])) == DATE
+    assert infer(np.ma.masked_array(records, [True, False, True])) == REAL
+    assert infer(np.ma.masked_array(records, [True, True, True])) == REAL
+
+
 def test_most_records_win() -> None:
     assert of([DAY, NOON, NOON]) == Datetime()
     assert of([DAY, DAY, 3]) == DATE

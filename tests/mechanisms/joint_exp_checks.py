@@ -15,6 +15,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from dpquantiles.kernels import draws
+from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP, JointExpLaw
 from dpquantiles.views import RecordingView, WindowView
 
@@ -162,14 +163,14 @@ def sampler_distribution(law: JointExpLaw, patch: Callable[..., None]) -> dict[A
     """What the walk back really draws, by exploring every choice that it can make."""
     explorer = Explorer()
 
-    def weighted(_bits: object, weights: np.ndarray, algebra: object) -> int:
-        logs = [algebra.log(w) for w in weights.tolist()]  # type: ignore[attr-defined]
+    def weighted(_bits: object, weights: Floats, algebra: Algebra) -> int:
+        logs = [algebra.log(w) for w in weights.tolist()]
         top = max(logs)
         return explorer.choose([math.exp(x - top) for x in logs])
 
-    def chooses_first(_bits: object, first: float, second: float) -> bool:
-        top = max(first, second)
-        return explorer.choose([math.exp(first - top), math.exp(second - top)]) == 0
+    def chooses_first(_bits: object, first: float, second: float, algebra: Algebra) -> bool:
+        logs = algebra.log(first), algebra.log(second)
+        return explorer.choose([math.exp(x - max(logs)) for x in logs]) == 0
 
     def sorted_with_repeats(_bits: object, choices: int, count: int) -> list[int]:
         vectors = list(all_answers(choices, count))

@@ -85,10 +85,11 @@ def half_open_the_wrong_way(patch: Patch) -> None:
 
 
 def powers_in_place_of_multisets(patch: Patch) -> None:
-    original = forward.copies
+    """w**k / k!: the numerators stay w."""
+    original = forward._gap
 
     class Powers:
-        """w**k / k!: numerators stay w."""
+        """An algebra whose ratios forget by how much the numerator has grown."""
 
         def __init__(self, points: Any, algebra: Any) -> None:
             self.points, self.algebra = points, algebra
@@ -99,11 +100,11 @@ def powers_in_place_of_multisets(patch: Patch) -> None:
         def ratio(self, _numerator: Any, denominator: float) -> Any:
             return self.algebra.ratio(self.points, denominator)
 
-    def copies(masses: Any, targets: Any, k: int, points: Any, first: int, decay: Any) -> Any:
+    def gap(masses: Any, targets: Any, k: int, points: Any, decay: Any) -> Any:
         broken = type(decay)(Powers(points, decay.algebra), decay.fall, decay.rise)
-        return original(masses, targets, k, points, first, broken)
+        return original(masses, targets, k, points, broken)
 
-    patch.setattr(forward, "copies", copies)
+    patch.setattr(forward, "_gap", gap)
 
 
 SWAP = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)

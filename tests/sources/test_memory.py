@@ -99,7 +99,6 @@ COLUMNS: dict[str, tuple[Any, list[Any], Kind]] = {
     "polars float": (pl.Series([1.5, None, math.nan]), [1.5, None, None], REAL),
     "polars float32": (pl.Series([1.5, None], dtype=pl.Float32), [1.5, None], REAL),
     "polars int": (pl.Series([LARGE, None]), [LARGE, None], INTEGER),
-    "polars int128": (pl.Series([2**100, None, 3], dtype=pl.Int128), [2**100, None, 3], INTEGER),
     "polars uint64": (pl.Series([2**64 - 1, None], dtype=pl.UInt64), [2**64 - 1, None], INTEGER),
     "polars bool": (pl.Series([True, None]), [True, None], BOOLEAN),
     "polars decimal": (
@@ -162,6 +161,14 @@ COLUMNS: dict[str, tuple[Any, list[Any], Kind]] = {
     "set": ({4}, [4], INTEGER),
     "empty list": ([], [], REAL),
 }
+
+
+if hasattr(pl, "Int128"):
+    COLUMNS["polars int128"] = (
+        pl.Series([2**100, None, 3], dtype=pl.Int128),
+        [2**100, None, 3],
+        INTEGER,
+    )
 
 
 @pytest.mark.parametrize("name", COLUMNS)

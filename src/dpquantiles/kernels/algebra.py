@@ -6,21 +6,24 @@ one is used follows from public numbers only (`choose`).
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-TOP = 650.0
-"""Masses and factors stay below exp(TOP): exp(709) overflows, a scan raises by RAMP_ROOM."""
+TOP = 700.0
+"""Masses and factors stay below exp(TOP), also while a scan raises them; exp(709) overflows."""
 
 BOTTOM = -620.0
 """The scaled floor stays above exp(BOTTOM), 88 nats above the smallest normal double."""
 
-RAMP_ROOM = 40.0
-FADE_ROOM = 600.0
+FADE_ROOM = 700.0
+"""Factors stay above exp(-FADE_ROOM)."""
+
+SHORTEST_RUN, LOGARITHMIC_RUN, LONGEST_RUN = 16, 256, 2048
+"""How many cells one sequential scan takes; longer axes are cut into runs."""
 
 
 class Algebra(Protocol):
@@ -45,11 +48,17 @@ class Algebra(Protocol):
     def factor(self, nats: Floats) -> Floats:
         """The factors exp(-nats)."""
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
         """The factors numerator / denominator."""
 
     def total(self, rows: Floats) -> Floats:
         """The sums of masses over the first axis."""
+
+    def run_length(self, rate: float) -> int:
+        """How many cells a sequential scan may take at this rate of decay."""
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        """One mass over a larger one; may underflow."""
 
     def log(self, mass: float) -> float:
         """The natural logarithm of one mass."""
@@ -73,9 +82,9 @@ class Logarithms:
     def factor(self, nats: Floats) -> Floats:
         return -nats
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.log(numerator / denominator)
+            return np.asarray(np.log(numerator / denominator))
 
     def total(self, rows: Floats) -> Floats:
         if len(rows) == 1:
@@ -83,6 +92,12 @@ class Logarithms:
         largest = np.maximum(np.max(rows, axis=0), np.finfo(np.float64).min)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.sum(np.exp(rows - largest), axis=0)) + largest)
+
+    def run_length(self, rate: float) -> int:  # noqa: ARG002
+        return LOGARITHMIC_RUN
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        return math.exp(lighter - heavier)
 
     def log(self, mass: float) -> float:
         return mass
@@ -96,6 +111,8 @@ class ScaledDoubles:
     """Masses as doubles times exp(log_scale), factors as doubles."""
 
     log_scale: float
+    ramp: float
+    """By how many nats a scan may raise masses on its way."""
     zero: ClassVar[float] = 0.0
     add: ClassVar[np.ufunc] = np.add
     times: ClassVar[np.ufunc] = np.multiply
@@ -107,11 +124,17 @@ class ScaledDoubles:
     def factor(self, nats: Floats) -> Floats:
         return np.exp(-nats)
 
-    def ratio(self, numerator: Floats, denominator: float) -> Floats:
-        return numerator / denominator
+    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
+        return np.asarray(numerator / denominator)
 
     def total(self, rows: Floats) -> Floats:
         return np.asarray(np.sum(rows, axis=0))
+
+    def run_length(self, rate: float) -> int:
+        return max(1, min(int(self.ramp / rate), LONGEST_RUN))
+
+    def odds(self, lighter: float, heavier: float) -> float:
+        return lighter / heavier
 
     def log(self, mass: float) -> float:
         return math.log(mass) - self.log_scale if mass > 0 else -math.inf
@@ -121,13 +144,14 @@ class ScaledDoubles:
         return fade
 
 
-def choose(log_volume: float, log_floor: float, nats: float, ramp: float) -> Algebra:
+def choose(log_volume: float, log_floor: float, longest: int, rate: float) -> Algebra:
     """Doubles where no mass can overflow and what underflows is far below the floor.
 
-    `nats` is the largest fade, `ramp` the largest within one block of a scan.
+    Masses lie between the floor and exp(log_volume); what is left of the range of doubles is room
+    for the ramps of scans. `longest` bounds the length of the axis.
     """
-    log_scale = TOP - log_volume
-    fits = log_scale >= 0 and log_floor + log_scale >= BOTTOM
-    if fits and nats <= FADE_ROOM and ramp <= RAMP_ROOM:
-        return ScaledDoubles(log_scale)
+    ramp = min(rate * longest, TOP - BOTTOM - log_volume - max(0.0, -log_floor))
+    fits = log_volume <= TOP and rate * longest <= FADE_ROOM
+    if fits and ramp >= rate * min(SHORTEST_RUN, longest):
+        return ScaledDoubles(log_scale=TOP - log_volume - ramp, ramp=ramp)
     return Logarithms()

@@ -21,6 +21,9 @@ from dpquantiles.kernels.algebra import Algebra, Floats
 FAINT = 512.0
 """A log probability below -FAINT is tossed as several coins."""
 
+FAINTEST = 1e-200
+"""Odds below this are tossed by their logarithm, which cannot underflow."""
+
 
 def coin(bits: Bits, probability: float) -> bool:
     """True with exactly this probability."""
@@ -38,13 +41,20 @@ def faint_coin(bits: Bits, log_odds: float) -> bool:
     return coin(bits, math.exp(log_odds) / both_sides)
 
 
-def chooses_first(bits: Bits, log_first: float, log_second: float) -> bool:
-    """True with probability first / (first + second); the toss is for the smaller side."""
-    if log_first == log_second:
+def chooses_first(bits: Bits, first: float, second: float, algebra: Algebra) -> bool:
+    """True with probability first / (first + second); the toss is for the lighter side."""
+    if first == second:
         return bits.getrandbits(1) == 0
-    if log_first < log_second:
-        return faint_coin(bits, log_first - log_second)
-    return not faint_coin(bits, log_second - log_first)
+    if first < second:
+        return _chooses_lighter(bits, first, second, algebra)
+    return not _chooses_lighter(bits, second, first, algebra)
+
+
+def _chooses_lighter(bits: Bits, lighter: float, heavier: float, algebra: Algebra) -> bool:
+    odds = algebra.odds(lighter, heavier)
+    if odds > FAINTEST:
+        return coin(bits, odds / (1.0 + odds))
+    return faint_coin(bits, algebra.log(lighter) - algebra.log(heavier))
 
 
 def below(bits: Bits, bound: int) -> int:
@@ -69,7 +79,7 @@ def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
     index = 0
     for level in reversed(levels if len(weights) > 1 else []):
         left, right = level.item(2 * index), level.item(2 * index + 1)
-        index = 2 * index + (not chooses_first(bits, algebra.log(left), algebra.log(right)))
+        index = 2 * index + (not chooses_first(bits, left, right, algebra))
     return index
 
 

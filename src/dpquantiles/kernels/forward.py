@@ -42,7 +42,7 @@ def forward(records: Ints, targets: Ints, start: int, n: int, decay: Decay) -> M
     algebra, steps, length = decay.algebra, len(targets), records.shape[1] - 1
     masses = Masses(*(np.full((steps + 1, length), algebra.zero) for _ in Masses._fields))
     masses.total[0, -start] = algebra.one
-    widths = np.diff(records, axis=1) - 1
+    widths = records[:, 1:] - records[:, :-1] - 1
     ranks = targets[:, None] + np.arange(start, start + length)
     on_data = (ranks >= 0) & (ranks <= n)
     boundary = on_data & (widths >= 0)
@@ -58,7 +58,7 @@ def forward(records: Ints, targets: Ints, start: int, n: int, decay: Decay) -> M
         np.copyto(masses.lower[k], up, where=begins[row])
         masses.entering[k] = down
         masses.entering[k, 1:] = algebra.add(down[1:], algebra.times(up[:-1], decay.fall[1]))
-        masses.gap[k] = algebra.total(copies(masses, targets, k, points[row], 0, decay))
+        masses.gap[k] = _gap(masses, targets, k, points[row], decay)
         outside = algebra.add(algebra.add(masses.upper[k], masses.lower[k]), masses.gap[k])
         masses.total[k] = np.where(interior[row], before, outside)
     return masses
@@ -75,23 +75,35 @@ def _reach_down(masses: Masses, k: int, advance: int, decay: Decay) -> Floats:
     return reached
 
 
-def copies(
-    masses: Masses, targets: Ints, k: int, points: Floats, first: int, decay: Decay
-) -> Floats:
-    """The terms of (8) for the cells first, first + 1, ...: row j-1 for j copies in the same gap.
+def _gap(masses: Masses, targets: Ints, k: int, points: Floats, decay: Decay) -> Floats:
+    """G of (8), nested: C(w + j, j + 1) = C(w + j - 1, j) (w + j) / (j + 1), w the points.
 
-    `points` counts the grid points of each cell's gap. A gap that was entered j - 1 steps ago was
-    entered at the same rank, that is, at an error larger by what the target has grown since.
+    A gap that was entered j steps ago was entered at the same rank, that is, at an error larger by
+    what the target has grown since.
     """
-    algebra, length = decay.algebra, masses.total.shape[1] - first
-    shifts = [shift for shift in (targets[k - 1] - targets[:k][::-1]).tolist() if shift < length]
-    terms = np.full((len(shifts), len(points)), algebra.zero)
-    vectors = algebra.ratio(points, 1.0)
-    for j, shift in enumerate(shifts):
-        if j:
-            # C(w + j, j + 1) = C(w + j - 1, j) (w + j) / (j + 1), w the number of points.
-            vectors = algebra.times(vectors, algebra.ratio(points + j, j + 1.0))
-        entered = masses.entering[k - j, first + shift : first + shift + len(points)]
-        faded = algebra.times(entered, decay.fall[shift])
-        algebra.times(vectors[: len(faded)], faded, out=terms[j, : len(faded)])
-    return terms
+    algebra, length = decay.algebra, len(points)
+    mass = np.full(length, algebra.zero)
+    shifts = _shifts(targets, k, length).tolist()
+    for j, shift in reversed(list(enumerate(shifts))):
+        entered = algebra.times(masses.entering[k - j, shift:], decay.fall[shift])
+        algebra.add(mass[: length - shift], entered, out=mass[: length - shift])
+        algebra.times(mass, algebra.ratio(points + j, j + 1.0), out=mass)
+    return mass
+
+
+def copies_at(
+    masses: Masses, targets: Ints, k: int, points: int, cell: int, decay: Decay
+) -> Floats:
+    """The terms of (8) for one cell with so many points in its gap: entry j-1 for j copies."""
+    algebra = decay.algebra
+    shifts = _shifts(targets, k, masses.total.shape[1] - cell)
+    j = np.arange(len(shifts))
+    vectors = algebra.times.accumulate(algebra.ratio(points + j.astype(np.float64), j + 1))
+    faded = algebra.times(masses.entering[k - j, cell + shifts], decay.fall[shifts])
+    return np.asarray(algebra.times(vectors, faded))
+
+
+def _shifts(targets: Ints, k: int, length: int) -> Ints:
+    """How much the k-th target exceeds itself and those before it, while a cell is that far."""
+    shifts: Ints = targets[k - 1] - targets[:k][::-1]
+    return shifts[shifts < length]

@@ -26,7 +26,7 @@ def operation_error(algebra: Algebra, fade: float, log_range: float) -> float:
 
 def mass_error(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
     """A bound on the error, in nats, of every mass of a forward pass that matters."""
-    operations = steps * (scan_depth(length) + 2 * steps + 16)
+    operations = steps * (scan_depth(length, algebra.run_length(rate)) + 2 * steps + 16)
     return operations * operation_error(algebra, rate * length, log_range)
 
 

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpquantiles.kernels.algebra import RAMP_ROOM, Algebra, Floats
-
-LONGEST_RUN = 256
-SHORTEST_RUN = 16
+from dpquantiles.kernels.algebra import LOGARITHMIC_RUN, Algebra, Floats
 
 
 @dataclass(frozen=True)
@@ -27,14 +24,10 @@ class Decay:
     @classmethod
     def of(cls, rate: float, length: int, algebra: Algebra) -> "Decay":
         """Factors for distances up to `length`."""
-        distance = rate * np.arange(max(length, LONGEST_RUN) + 1, dtype=np.float64)
-        rise = algebra.factor(-distance[: run_length(rate)])
+        run = algebra.run_length(rate)
+        distance = rate * np.arange(max(length, run) + 1, dtype=np.float64)
+        rise = algebra.factor(-distance[:run])
         return cls(algebra, algebra.factor(distance), rise)
-
-
-def run_length(rate: float) -> int:
-    """How many cells a sequential scan takes; the totals of longer axes are summed by doubling."""
-    return min(max(int(RAMP_ROOM / rate), SHORTEST_RUN), LONGEST_RUN)
 
 
 def prefix(mass: Floats, decay: Decay) -> Floats:
@@ -56,13 +49,12 @@ def prefix(mass: Floats, decay: Decay) -> Floats:
 
 def _doubling(totals: Floats, decay: Decay) -> Floats:
     """As `prefix`, for cells that lie a run apart; the reach of a sum doubles."""
-    algebra, shift = decay.algebra, 1
-    while shift < totals.shape[-1]:
-        doubled = totals.copy()
-        earlier = algebra.times(totals[..., :-shift], decay.fall[shift * len(decay.rise)])
-        doubled[..., shift:] = algebra.add(totals[..., shift:], earlier)
-        totals, shift = doubled, 2 * shift
-    return totals
+    algebra, shift, sums = decay.algebra, 1, totals.copy()
+    while shift < sums.shape[-1]:
+        earlier = algebra.times(sums[..., :-shift], decay.fall[shift * len(decay.rise)])
+        algebra.add(sums[..., shift:], earlier, out=sums[..., shift:])
+        shift *= 2
+    return sums
 
 
 def suffix(mass: Floats, decay: Decay) -> Floats:
@@ -96,19 +88,19 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
 def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
     """sum_{j <= i} mass[..., j], in runs so that the chain of additions stays short."""
     length = mass.shape[-1]
-    if length <= LONGEST_RUN:
+    if length <= LOGARITHMIC_RUN:
         return np.asarray(algebra.add.accumulate(mass, axis=-1))
-    rows = -(-length // LONGEST_RUN)
-    padded = np.full((*mass.shape[:-1], rows * LONGEST_RUN), algebra.zero)
+    rows = -(-length // LOGARITHMIC_RUN)
+    padded = np.full((*mass.shape[:-1], rows * LOGARITHMIC_RUN), algebra.zero)
     padded[..., :length] = mass
-    inner = _undecayed(padded.reshape(*mass.shape[:-1], rows, LONGEST_RUN), algebra)
+    inner = _undecayed(padded.reshape(*mass.shape[:-1], rows, LOGARITHMIC_RUN), algebra)
     carried = _undecayed(inner[..., :-1, -1], algebra)[..., None]
     inner[..., 1:, :] = algebra.add(inner[..., 1:, :], carried)
     return inner.reshape(padded.shape)[..., :length]
 
 
-def scan_depth(length: int) -> int:
+def scan_depth(length: int, run: int) -> int:
     """The longest chain of roundings behind one result of any scan on an axis of this length."""
-    runs = -(-length // SHORTEST_RUN)
-    levels = 1 + (length.bit_length() - 1) // 8
-    return levels * (min(length, LONGEST_RUN) + 1) + 3 * runs.bit_length() + 8
+    runs = -(-length // run)
+    levels = 1 + (length.bit_length() - 1) // (LOGARITHMIC_RUN.bit_length() - 1)
+    return min(length, max(run, levels * LOGARITHMIC_RUN)) + 3 * runs.bit_length() + levels + 8

@@ -5,6 +5,7 @@ stand in for one; a single odd record among many cannot make this raise.
 """
 
 import datetime as dt
+import math
 from collections import Counter
 from decimal import Decimal
 from typing import Any
@@ -43,7 +44,7 @@ def named(name: str, zone: str | None = None) -> Kind:
 def infer(array: NDArray[Any]) -> Kind:
     """The type of a column; TypeError when it is none of those that have quantiles here."""
     if array.dtype == object:
-        return _of_records(np.ma.getdata(array))
+        return _of_records(np.ma.compressed(array))
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D"):
         return DATE
     if array.dtype.kind not in BY_DTYPE:
@@ -96,7 +97,7 @@ def _of_records(records: NDArray[Any]) -> Kind:
 
 
 def _is_nan(record: object) -> bool:
-    return issubclass(type(record), float) and record != record
+    return issubclass(type(record), float) and math.isnan(record)  # type: ignore[arg-type]
 
 
 def _widest(types: set[type]) -> Kind:

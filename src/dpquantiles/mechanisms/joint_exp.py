@@ -30,9 +30,9 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import draws, precision, scans
-from dpquantiles.kernels.algebra import Algebra, Floats
-from dpquantiles.kernels.forward import Ints, Masses, copies, forward
+from dpquantiles.kernels import draws, precision
+from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
+from dpquantiles.kernels.forward import Ints, Masses, copies_at, forward
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
 from dpquantiles.mechanisms.law import Profile, released
@@ -214,9 +214,7 @@ class JointExp:
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
         log_floor = _log_floor(nominal, reach, delta)
-        algebra = algebras.choose(
-            log_volume, log_floor, nominal * longest, nominal * scans.run_length(nominal)
-        )
+        algebra = algebras.choose(log_volume, log_floor, longest, nominal)
         log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
         rounding = precision.draw_loss(algebra, steps, longest, nominal, log_range)
         rate = self._rate(rounding)
@@ -353,7 +351,7 @@ class JointExpLaw:
         return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
 
     def _draw_steps(self, bits: Bits) -> list[int]:
-        if draws.chooses_first(bits, self.log_uniform, self.log_window):
+        if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
         last = draws.weighted(bits, self._ends(), self.setting.algebra)
         return _Walk(self, bits).back(last)
@@ -390,17 +388,23 @@ class _Walk:
 
     def _standing(self, k: int, cell: int) -> str:
         """Where the k-th answer stands, given the error of its cut."""
-        below, above = self.records[k - 1, cell : cell + 2]
+        below, above = self.records[k - 1, cell : cell + 2].tolist()
         if below == above:
             return "interior"
-        states = ("upper", "gap", "lower")
-        return states[self._choose(np.array([getattr(self.masses, s)[k, cell] for s in states]))]
+        upper, gap, lower = (
+            row.item(k, cell) for row in (self.masses.upper, self.masses.gap, self.masses.lower)
+        )
+        if self._chooses_first(upper, self.algebra.add(gap, lower).item()):
+            return "upper"
+        return "gap" if self._chooses_first(gap, lower) else "lower"
+
+    def _chooses_first(self, first: float, second: float) -> bool:
+        return draws.chooses_first(self.bits, first, second, self.algebra)
 
     def _copies(self, k: int, cell: int, points: int) -> int:
         """How many answers share the gap: the terms of (8)."""
-        gap = np.array([float(points)])
-        terms = copies(self.masses, self.targets, k, gap, cell, self.decay)
-        return 1 + self._choose(terms[:, 0])
+        terms = copies_at(self.masses, self.targets, k, points, cell, self.decay)
+        return 1 + self._choose(terms)
 
     def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
         """Cell and standing of answer k-1, given where answer k entered its slot."""
