@@ -4,12 +4,14 @@ from typing import Any
 
 from dpquantiles import require
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
+from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.csmooth import CSmooth
 from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.privacy import Guarantee
 
 MECHANISMS: dict[str, Any] = {
@@ -17,7 +19,9 @@ MECHANISMS: dict[str, Any] = {
     for mechanism in (
         JointExp,
         RecursiveJointExp,
+        AggTree,
         ApproximateQuantiles,
+        SliceQuantiles,
         AboveThreshold,
         IndExp,
         AppIndExp,
