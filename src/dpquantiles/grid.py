@@ -6,7 +6,7 @@ privacy and never raises. `decode` maps steps back to values of the grid's type,
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -85,28 +85,30 @@ def _check_ends(grid: Grid, lower: object, upper: object) -> None:
 
 @dataclass(frozen=True)
 class UniformGrid:
-    """Evenly spaced values: lower, lower + resolution, ..., not above upper.
+    """Evenly spaced values: lower, lower + step, ..., not above upper.
 
     The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
-    timedelta; the resolution of the last three is a timedelta. Without a resolution it is one unit
-    of the type. Real numbers have none: they get about 2**38 multiples of a power of two.
+    timedelta; the step of the last three is a timedelta. Without a step it is one unit of the
+    type. Real numbers have none: they get about 2**38 multiples of a power of two.
+    `step_name` is what the caller calls the step, for messages.
     """
 
     lower: Any
     upper: Any
-    resolution: Any = None
+    step: Any = None
     kind: Kind = None  # type: ignore[assignment]
+    step_name: InitVar[str] = "step"
     size: int = field(init=False, repr=False, compare=False)
     _low: Fraction = field(init=False, repr=False, compare=False)
     _width: Fraction = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        kind = self.kind or _stated_kind(self.lower, self.upper, self.resolution)
+    def __post_init__(self, step_name: str) -> None:
+        kind = self.kind or _stated_kind(self.lower, self.upper, self.step)
         low, high = _exact_bounds(kind, self.lower, self.upper)
-        width = _exact_width(kind, low, high, self.resolution)
+        width = _exact_width(kind, low, high, self.step, step_name)
         if kind.integral:
             low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
-        elif self.resolution is None:
+        elif self.step is None:
             low = math.ceil(low / width) * width
         size = (high - low) // width + 1
         for name, value in (("kind", kind), ("_low", low), ("_width", width), ("size", size)):
@@ -139,9 +141,9 @@ class UniformGrid:
         return {"name": "uniform", "lower": lower, "upper": upper, "points": self.size}
 
 
-def _stated_kind(lower: object, upper: object, resolution: object) -> Kind:
+def _stated_kind(lower: object, upper: object, step: object) -> Kind:
     """The type that public parameters state."""
-    stated = [value for value in (lower, upper, resolution) if value is not None]
+    stated = [value for value in (lower, upper, step) if value is not None]
     try:
         kind = infer(np.fromiter(stated, dtype=object))
     except TypeError:
@@ -158,16 +160,16 @@ def _places(value: object) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def _exact_width(kind: Kind, low: Fraction, high: Fraction, resolution: object) -> Fraction:
+def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: str) -> Fraction:
     """The distance between neighboring points, checked against the range that it divides."""
     largest = max(abs(low), abs(high))
     finest = max(largest / FINEST, SMALLEST_NORMAL)
-    if resolution is None and kind.unit is None:
+    if step is None and kind.unit is None:
         return _power_of_two_above(max((high - low) / REAL_STEPS, finest))
-    width = _exact(kind.step(kind.unit if resolution is None else resolution, "resolution"))
+    width = _exact(kind.step(kind.unit if step is None else step, name))
     if width <= 0 or (kind.integral and width.denominator != 1):
         must = f"a positive multiple of {kind.unit}" if kind.integral else "positive"
-        raise ValueError(f"resolution must be {must}, got {resolution!r}")
+        raise ValueError(f"{name} must be {must}, got {step!r}")
     if kind.integral and not INT64.min <= low <= high <= INT64.max:
         raise ValueError(
             "bounds must fit in 64-bit integers of the type's unit, "
@@ -175,11 +177,11 @@ def _exact_width(kind: Kind, low: Fraction, high: Fraction, resolution: object) 
         )
     if not kind.integral and width < finest:
         raise ValueError(
-            f"resolution must be at least {float(finest)!r}, which doubles of this size can tell "
-            f"apart, got {resolution!r}"
+            f"{name} must be at least {float(finest)!r}, which doubles of this size can tell "
+            f"apart, got {step!r}"
         )
     if (high - low) // width >= MOST_STEPS:
-        raise ValueError(f"resolution must leave at most 2**62 grid points, got {resolution!r}")
+        raise ValueError(f"{name} must leave at most 2**62 grid points, got {step!r}")
     return width
 
 
@@ -306,7 +308,7 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
         kind = DecimalUnits(_places(resolution))
     bounds = bounds or kind.limits
     if bounds:
-        return UniformGrid(*bounds, resolution, kind)
+        return UniformGrid(*bounds, resolution, kind, step_name="resolution")
     if resolution is not None and not (kind.integral and kind.step(resolution, "resolution") == 1):
         raise ValueError(
             f"resolution needs bounds to count from, got resolution={resolution!r} without bounds"

@@ -88,7 +88,6 @@ def test_bounds(
         (("--missing", "nan"), "or a value of type int, got 'nan'"),
         (("--format", "jsn"), "did you mean 'json'?"),
         (("--type", "integer"), "did you mean 'int'?"),
-        (("--type", "date"), "column 'change' must hold values of type date"),
         (("--seed", "x"), "seed must be a whole number"),
         (("--resolution", "2"), "resolution needs bounds"),
         (("--resolution", "x", "--bounds", "0", "9"), "resolution must be of type int"),

@@ -123,6 +123,14 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
         read_column(write(tmp_path, "a\n", "data.xlsx"), "a")
 
 
+def test_with_a_stated_type_no_cell_raises(tmp_path: Path) -> None:
+    """However many cells do not fit: one record must not decide between an answer and an error."""
+    for cells in ("x\nx\n1", "x\nx\nx", "31/05/2024"):
+        path = tmp_path / "cells.csv"
+        path.write_text(f"a\n{cells}\n", encoding="utf-8")
+        assert len(read_column(path, "a", "int").values) == cells.count("\n") + 1
+
+
 def test_an_unknown_type(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="did you mean 'int'"):
         read_column(write(tmp_path, "a\n1\n"), "a", "integer")

@@ -157,6 +157,7 @@ class JointExp:
         geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size)
         return Demand(runs=_runs(geometry, n))
 
+    @np.errstate(all="ignore")
     def law(self, view: SortedView) -> "JointExpLaw":
         """The exact distribution (3) on the records of a view."""
         geometry = self._geometry(view.n, view.grid.size)
@@ -310,6 +311,7 @@ class JointExpLaw:
         weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
         return float(weight - np.logaddexp(self.log_window, self.log_uniform))
 
+    @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
         steps = np.empty(len(self.order), dtype=np.int64)

@@ -121,14 +121,21 @@ def looks_like_a_value(text: str) -> bool:
 
 
 def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) -> TypedColumn:
-    """The values of a column of text; TypeError when most of it is of no (or another) type."""
+    """The values of a column of text.
+
+    With a stated type nothing that the cells hold can raise: what does not fit is missing. Without
+    one, a column most of which is of no type at all is a column of text, a TypeError.
+    """
     # Each distinct cell is looked at once: columns repeat themselves.
     present = {c: n for c, n in Counter(cells).items() if c.lower() not in MISSING}
     name = type_name or _likeliest(present)
     parsed = {cell: parse(cell, name) for cell in present}
     fitting = sum(n for cell, n in present.items() if parsed[cell] is not None)
-    if 2 * fitting < sum(present.values()):
-        raise _unreadable(column, type_name)
+    if type_name is None and 2 * fitting < sum(present.values()):
+        raise TypeError(
+            f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
+            "text; take another column, or state its type if it has one"
+        )
     records = np.empty(len(cells), dtype=object)
     records[:] = [parsed.get(cell) for cell in cells]
     # Datetimes share one name, but whether they have a zone, and which, is part of their type.
@@ -155,15 +162,3 @@ def _compact(records: NDArray[Any], kind: Kind) -> NDArray[Any]:
     dtypes = {"date": "datetime64[D]", "datetime": "datetime64[us]", "timedelta": "timedelta64[us]"}
     typed: NDArray[Any] = numbers.astype(dtypes.get(kind.name, numbers.dtype))
     return typed if missing is None else np.ma.masked_array(typed, missing)
-
-
-def _unreadable(column: str, type_name: str | None) -> TypeError:
-    if type_name is None:
-        return TypeError(
-            f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
-            "text; take another column, or state its type if it has one"
-        )
-    return TypeError(
-        f"column {column!r} must hold values of type {type_name}, but most of its cells cannot be "
-        "read as such; state another type, or write dates and times as ISO 8601 (2024-05-31)"
-    )
