@@ -1,1 +1,1 @@
-"""Comparisons of mechanisms on known data: spec in, rows out, pages from rows; public names only."""
+"""Comparisons of mechanisms on known data: spec to rows to pages, with public names only."""

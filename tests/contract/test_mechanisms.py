@@ -93,7 +93,9 @@ def test_the_guarantee_is_no_stronger_than_the_budget_allows(name: str, budget: 
     promised = mechanism.guarantee
     assert promised.neighbors == budget.neighbors
     assert promised.research_only == MECHANISMS[name].profile.research_only
-    if isinstance(promised, PureDP):
+    if isinstance(promised, PureDP) and isinstance(budget, ZCDP):
+        assert promised.concentrated().rho <= budget.rho
+    elif isinstance(promised, PureDP):
         assert isinstance(budget, (PureDP, ApproxDP))
         assert promised.epsilon <= budget.epsilon
     elif isinstance(promised, ApproxDP):

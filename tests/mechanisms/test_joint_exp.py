@@ -19,6 +19,7 @@ from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import precision
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
 
@@ -270,7 +271,7 @@ def test_the_private_count_is_paid_from_epsilon() -> None:
     view = checks.view_of([1, 2, 3], 5)
     sized = mechanism.sized(view, random.Random(5))
     assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
-    assert mechanism.guarantee.epsilon == 1.0
+    assert mechanism.guarantee == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
     with pytest.raises(ValueError, match="size must be given for the law"):
         mechanism.law(view)
 

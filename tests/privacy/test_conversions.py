@@ -10,7 +10,9 @@ from scipy import integrate
 from dpquantiles import privacy
 
 
-@pytest.mark.parametrize(("calls", "known"), [(5, 0.2328), (10, 0.1550), (30, 0.0872), (100, 0.0475)])
+@pytest.mark.parametrize(
+    ("calls", "known"), [(5, 0.2328), (10, 0.1550), (30, 0.0872), (100, 0.0475)]
+)
 def test_per_call_epsilon_has_the_known_values(calls: int, known: float) -> None:
     assert privacy.per_call_epsilon(1.0, 1e-6, calls) == pytest.approx(known, abs=5e-5)
 

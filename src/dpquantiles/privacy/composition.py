@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.privacy.neighbors import Neighbors
 
 
 class Released(Protocol):

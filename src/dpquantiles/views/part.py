@@ -39,7 +39,7 @@ class PartGrid:
 
 @dataclass(frozen=True)
 class PartView:
-    """The records at positions start .. stop-1 of the sorted order, clamped to steps low .. high."""
+    """The records at positions start .. stop-1 of the sorted order, on the steps low .. high."""
 
     view: SortedView
     start: int
