@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench figures clean
+.PHONY: demo test test-slow lint bench figures accuracy-table clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -28,6 +28,9 @@ bench: $(DEVELOPMENT)
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg
+
+accuracy-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.accuracy_table
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,12 +4,14 @@ from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.mechanisms import JointExp
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
 from dpquantiles.views import ArrayView
 
 __all__ = [
+    "ZCDP",
+    "ApproxDP",
     "ArrayView",
     "DemandTooLarge",
     "FloatGrid",

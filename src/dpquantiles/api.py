@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dpquantiles import engine, entropy, require
+from dpquantiles import engine, entropy, privacy, require
 from dpquantiles.grid import Grid
 from dpquantiles.release import Release
 
@@ -12,7 +12,9 @@ def quantiles(
     data: Any,
     q: float | str | Iterable[float],
     *,
-    epsilon: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
@@ -31,6 +33,9 @@ def quantiles(
             "percentiles".
         epsilon: The privacy budget: one record changes the odds of any answer by at most a
             factor exp(epsilon).
+        delta: With epsilon, for mechanisms that promise (epsilon, delta): the chance of a worse
+            case; far below one over the number of records.
+        rho: In place of epsilon, a budget of zero-concentrated differential privacy.
         bounds: Where values may lie, known without looking at the data. Not needed, but they
             help when data are few. Values outside are clamped.
         resolution: The distance between neighboring answers; by default one unit of the type,
@@ -52,11 +57,10 @@ def quantiles(
     """
     request = engine.Request(
         q=require.quantiles(q=q),
-        epsilon=require.positive(epsilon=epsilon),
+        budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         bounds=bounds,
         resolution=resolution,
         grid=grid,
-        neighbors=neighbors,
         size=size,
         missing=missing,
         mechanism=mechanism,
@@ -64,23 +68,21 @@ def quantiles(
     return engine.run(data, request, entropy.require_bits(rng=rng))
 
 
-def median(data: Any, *, epsilon: float, **options: Any) -> Release:
+def median(data: Any, **options: Any) -> Release:
     """The private median; options as in `quantiles`."""
-    return quantiles(data, "median", epsilon=epsilon, **options)
+    return quantiles(data, "median", **options)
 
 
-def quartiles(data: Any, *, epsilon: float, **options: Any) -> Release:
+def quartiles(data: Any, **options: Any) -> Release:
     """The three private quartiles; options as in `quantiles`."""
-    return quantiles(data, "quartiles", epsilon=epsilon, **options)
+    return quantiles(data, "quartiles", **options)
 
 
-def deciles(data: Any, *, epsilon: float, **options: Any) -> Release:
+def deciles(data: Any, **options: Any) -> Release:
     """The nine private deciles; options as in `quantiles`."""
-    return quantiles(data, "deciles", epsilon=epsilon, **options)
+    return quantiles(data, "deciles", **options)
 
 
-def percentiles(
-    data: Any, p: float | Iterable[float], *, epsilon: float, **options: Any
-) -> Release:
+def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release:
     """Private percentiles, `p` between 0 and 100; options as in `quantiles`."""
-    return quantiles(data, require.percentages(p=p), epsilon=epsilon, **options)
+    return quantiles(data, require.percentages(p=p), **options)

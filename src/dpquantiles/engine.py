@@ -8,8 +8,9 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.mechanisms import MECHANISMS
-from dpquantiles.privacy import Neighbors
+from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
 from dpquantiles.sources import memory
 from dpquantiles.views import ArrayView
@@ -21,23 +22,19 @@ class Request:
     """A release as it is asked for: public parameters only, checked once."""
 
     q: tuple[float, ...]
-    epsilon: float
+    budget: Guarantee
     bounds: tuple[Any, Any] | None = None
     resolution: Any = None
     grid: Grid | None = None
-    neighbors: str = Neighbors.SWAP
     size: int | None = None
     missing: Any = None
     mechanism: str = "joint_exp"
 
     def __post_init__(self) -> None:
-        require.choice(MECHANISMS, mechanism=self.mechanism)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _pair(self.bounds))
         if self.grid is not None:
             self._check_grid()
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
         object.__setattr__(self, "missing", self._missing_policy())
         self.build()
 
@@ -51,7 +48,7 @@ class Request:
             raise ValueError("grid must stand alone, got bounds or resolution beside it")
 
     def _missing_policy(self) -> Any:
-        swap = self.neighbors is Neighbors.SWAP
+        swap = self.budget.neighbors is Neighbors.SWAP
         if self.missing is None:
             return "upper" if swap else "drop"
         if isinstance(self.missing, str):
@@ -63,14 +60,13 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Any:
+    def build(self) -> Mechanism:
         """The mechanism for the distinct quantiles, in ascending order."""
-        return MECHANISMS[self.mechanism](
-            q=tuple(sorted(set(self.q))),
-            epsilon=self.epsilon,
-            neighbors=Neighbors(self.neighbors),
-            size=self.size,
+        distinct = tuple(sorted(set(self.q)))
+        mechanism: Mechanism = registry.build(
+            self.mechanism, self.budget, q=distinct, size=self.size
         )
+        return mechanism
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
@@ -94,6 +90,6 @@ def run(data: Any, request: Request, bits: Bits) -> Release:
     values, kind = memory.read(data, stated)
     grid = request.grid or default_grid(kind, request.bounds, request.resolution)
     view = ArrayView(values, grid, missing=request.missing)
-    release: Release = request.build().release(view, bits)
+    release = request.build().release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import privacy
 from dpquantiles.kinds import named, zone_name
-from dpquantiles.privacy import PureDP
+from dpquantiles.privacy import Guarantee
 
 FORMAT = 1
 """Version of the JSON layout."""
@@ -26,7 +26,7 @@ class Release:
 
     values: tuple[Any, ...]
     q: tuple[float, ...]
-    guarantee: PureDP | None
+    guarantee: Guarantee | None
     mechanism: str
     type: str
     note: str = ""

@@ -114,3 +114,12 @@ def quantiles(**parameter: object) -> tuple[float, ...]:
 def percentages(**parameter: object) -> tuple[float, ...]:
     """Numbers in [0, 100] as quantiles."""
     return tuple(number / 100 for number in _numbers(*_single(parameter), 100))
+
+
+def fraction(**parameter: object) -> float:
+    """A number strictly between 0 and 1."""
+    name, value = _single(parameter)
+    number = _real(name, value, "a number between 0 and 1")
+    if not 0 < number < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    return number

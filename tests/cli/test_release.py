@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dpquantiles import Release
+from dpquantiles import PureDP, Release
 from dpquantiles.cli import screen
 from tests.cli.conftest import Command
 
@@ -19,8 +19,7 @@ def test_json_when_piped(run: Command, table: Path) -> None:
     release = Release.from_json(done.out)
     assert release.q == (0.25, 0.5, 0.75)
     assert release.type == "int"
-    assert release.guarantee is not None
-    assert release.guarantee.epsilon == 1
+    assert release.guarantee == PureDP(epsilon=1)
 
 
 def test_text_on_a_terminal(run: Command, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,9 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import precision
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
-from dpquantiles.mechanisms.joint_exp import COUNT_SHARE
-from dpquantiles.views import WindowView
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
 
 REPRESENTATIONS = ["scaled doubles", "logarithms"]
@@ -162,7 +163,7 @@ def test_a_rank_outside_the_window_is_refused() -> None:
     (run,) = mechanism.demand(view.n, view.grid)
     assert len(run) < view.n
     with pytest.raises(LookupError, match="outside"):
-        mechanism.law(WindowView.of(view, [run[1:]]))
+        mechanism.law(WindowView.of(view, Demand(runs=(run[1:],))))
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ def test_the_private_count_is_paid_from_epsilon() -> None:
     view = checks.view_of([1, 2, 3], 5)
     sized = mechanism.sized(view, random.Random(5))
     assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
-    assert mechanism.guarantee.epsilon == 1.0
+    assert mechanism.guarantee == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
     with pytest.raises(ValueError, match="size must be given for the law"):
         mechanism.law(view)
 

@@ -11,6 +11,7 @@ import dpquantiles as dpq
 from dpquantiles.kernels import draws, forward
 from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp import Geometry, JointExp, JointExpLaw
+from dpquantiles.views import Demand
 from tests.mechanisms import joint_exp_checks as checks
 
 Patch = pytest.MonkeyPatch
@@ -42,12 +43,13 @@ def shorten_the_window(patch: Patch) -> None:
 
 
 def shorten_the_demand(patch: Patch) -> None:
-    original = joint_exp._demand
-    patch.setattr(
-        JointExp,
-        "demand",
-        lambda self, n, grid: tuple(run[:-1] for run in original(self._geometry(n, grid.size), n)),
-    )
+    original = joint_exp._runs
+
+    def demand(mechanism: JointExp, n: int, grid: Any) -> Demand:
+        runs = original(mechanism._geometry(n, grid.size), n)
+        return Demand(runs=tuple(run[:-1] for run in runs))
+
+    patch.setattr(JointExp, "demand", demand)
 
 
 def bias_the_coin(patch: Patch) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpquantiles.grid import UniformGrid
-from dpquantiles.views import ArrayView, WindowView
+from dpquantiles.views import ArrayView, Demand, WindowView
 
 GRID = UniformGrid(0, 20)
 
@@ -25,17 +25,21 @@ def test_identical_inside_and_refused_outside(
 ) -> None:
     records, demand = case
     whole = ArrayView(records, GRID)
-    window = WindowView.of(whole, demand)
+    window = WindowView.of(whole, Demand(runs=tuple(demand)))
     assert (window.n, window.grid) == (whole.n, whole.grid)
     held = sorted(position for run in demand for position in run)
     asked = np.array(sorted(data.draw(st.sets(st.sampled_from(held)))) if held else [], dtype=int)
     assert (window.order_statistics(asked) == whole.order_statistics(asked)).all()
     for position in sorted({-1, *range(len(records) + 1)} - set(held)):
         beside = np.array(sorted([*held[:2], position]))
-        with pytest.raises(LookupError, match="outside the windows"):
+        with pytest.raises(LookupError, match="outside the demand"):
             window.order_statistics(beside)
 
 
-def test_a_window_cannot_count() -> None:
-    with pytest.raises(LookupError, match="cannot count"):
-        WindowView.of(ArrayView([1, 2], GRID), [range(2)]).ranks(np.array([1]))
+def test_a_window_counts_only_at_the_steps_that_were_demanded() -> None:
+    whole = ArrayView([1, 2, 2, 7], GRID)
+    window = WindowView.of(whole, Demand(steps=np.array([2, 7])))
+    for found, expected in zip(window.ranks(np.array([7, 2])), ([3, 1], [4, 3]), strict=True):
+        assert found.tolist() == expected
+    with pytest.raises(LookupError, match="outside the demand"):
+        window.ranks(np.array([3]))

@@ -11,6 +11,7 @@ from typer.main import get_command
 from dpquantiles.cli import screen
 from dpquantiles.cli.demo import demo
 from dpquantiles.cli.doctor import doctor
+from dpquantiles.cli.mechanisms import mechanisms
 from dpquantiles.cli.release import release
 from dpquantiles.version import __version__
 
@@ -40,6 +41,7 @@ def _describe(
 
 
 app.command()(release)
+app.command()(mechanisms)
 app.command()(demo)
 app.command()(doctor)
 

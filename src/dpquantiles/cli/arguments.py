@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from dpquantiles import require
+from dpquantiles import privacy, require
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -69,11 +70,29 @@ def _range(text: str) -> Iterator[float]:
 
 
 def epsilon(text: str) -> float:
-    """The privacy budget."""
+    """The privacy budget as one number."""
+    return require.positive(epsilon=_number("epsilon", text, "1"))
+
+
+def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: str) -> Guarantee:
+    """The privacy budget: epsilon, epsilon and delta, or rho."""
+    if epsilon is None and rho is None:
+        raise ValueError("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")
+    return privacy.budget(
+        epsilon=None if epsilon is None else _number("epsilon", epsilon, "1"),
+        delta=None if delta is None else _number("delta", delta, "1e-6"),
+        rho=None if rho is None else _number("rho", rho, "0.5"),
+        neighbors=neighbors,
+    )
+
+
+def _number(parameter: str, text: str, example: str) -> float:
     number = parse(text, "float")
     if number is None:
-        raise ValueError(f"epsilon must be a positive, finite number, got {text!r}; try 1")
-    return require.positive(epsilon=number)
+        raise ValueError(
+            f"{parameter} must be a positive, finite number, got {text!r}; try {example}"
+        )
+    return float(number)
 
 
 def _parse(text: str, kind: Kind) -> Any:

@@ -23,13 +23,24 @@ Quantiles = Annotated[
     ),
 ]
 Epsilon = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--epsilon",
         "-e",
         metavar="NUMBER",
         help="The privacy budget, shared by all quantiles; smaller is more private.",
-        show_default=False,
+    ),
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        "--delta", metavar="NUMBER", help="With --epsilon, for (epsilon, delta) mechanisms: 1e-6."
+    ),
+]
+Rho = Annotated[
+    str | None,
+    typer.Option(
+        "--rho", metavar="NUMBER", help="In place of --epsilon: a budget in zCDP, such as 0.5."
     ),
 ]
 Bounds = Annotated[
@@ -81,7 +92,12 @@ Missing = Annotated[
         help="What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
     ),
 ]
-Mechanism = Annotated[str, typer.Option("--mechanism", metavar="NAME", help="The algorithm.")]
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        "--mechanism", metavar="NAME", help="The algorithm; dpquantiles mechanisms lists them."
+    ),
+]
 Seed = Annotated[
     str | None,
     typer.Option("--seed", metavar="N", help="For tests only: a repeatable result, NOT private."),

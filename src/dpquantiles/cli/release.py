@@ -22,7 +22,9 @@ def release(
     file: options.File,
     column: options.Column,
     q: options.Quantiles,
-    epsilon: options.Epsilon,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
     bounds: options.Bounds = None,
     resolution: options.Resolution = None,
     type: options.Type = None,
@@ -42,8 +44,7 @@ def release(
     # All that can be checked without the data is checked before they are read.
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
-        epsilon=arguments.epsilon(epsilon),
-        neighbors=neighbors,
+        budget=arguments.budget(epsilon, delta, rho, neighbors),
         size=_whole("size", size),
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,

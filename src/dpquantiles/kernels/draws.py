@@ -5,9 +5,15 @@ Probabilities far below the smallest double are products of coins, so no tail is
 """
 
 import math
+import operator
+from bisect import bisect_left, bisect_right
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.algebra import Algebra, Floats
@@ -131,3 +137,95 @@ def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
         negative = bits.getrandbits(1) == 1
         if not (negative and magnitude == 0):
             return -magnitude if negative else magnitude
+
+
+WORD = 64
+"""Random bits per step of a comparison with a real number."""
+
+DIGIT = 1024
+"""Outcomes of one digit of a geometric draw."""
+
+LEAST_RATE, MOST_RATE = Fraction(1, 2**40), Fraction(2**9)
+"""Rates that `discrete_laplaces` takes: slower ones leave 64-bit integers."""
+
+
+def discrete_laplaces(bits: Bits, epsilon: Fraction, count: int) -> NDArray[np.int64]:
+    """`count` independent integers z with probability proportional to exp(-epsilon |z|), exactly.
+
+    The difference of two geometric variables of ratio exp(-epsilon) has this law.
+    """
+    if not LEAST_RATE <= epsilon <= MOST_RATE:
+        raise ValueError(f"epsilon must lie between 2**-40 and 2**9, got {float(epsilon)!r}")
+    pairs = geometrics(bits, epsilon, 2 * count)
+    return pairs[:count] - pairs[count:]
+
+
+def geometrics(bits: Bits, rate: Fraction, count: int) -> NDArray[np.int64]:
+    """`count` independent integers g >= 0 with probability proportional to exp(-rate g), exactly.
+
+    In base DIGIT the digits of g are independent, digit d of place p having a probability
+    proportional to exp(-rate p d). The top place has no end: what passes its table starts again,
+    because a geometric variable has no memory.
+    """
+    drawn, place = np.zeros(count, dtype=np.int64), 1
+    while rate * place * 32 < 1:
+        drawn += place * _categories(bits, rate * place, DIGIT, True, count)
+        place *= DIGIT
+    length = min(DIGIT, math.ceil(32 / (rate * place)))
+    left = np.arange(count)
+    while len(left):
+        found = _categories(bits, rate * place, length, False, len(left))
+        drawn[left] += place * found
+        left = left[found == length]
+    return drawn
+
+
+def _categories(
+    bits: Bits, rate: Fraction, length: int, closed: bool, count: int
+) -> NDArray[np.int64]:
+    """Categories by inversion: how many of the `cumulative` bounds a uniform number passes.
+
+    A uniform number is an endless row of words. One word decides, unless it is the first word of a
+    bound: then further words are drawn until they differ from those of every bound.
+    """
+    bounds = np.array(cumulative(rate, length, closed, WORD), dtype=np.uint64)
+    row = bits.getrandbits(64 * count).to_bytes(8 * count, "little")
+    words = np.frombuffer(row, dtype="<u8") >> np.uint64(64 - WORD)
+    found = np.searchsorted(bounds, words, side="left")
+    for index in np.flatnonzero(found < np.searchsorted(bounds, words, side="right")).tolist():
+        found[index] = _refined(bits, rate, length, closed, int(words[index]))
+    return found.astype(np.int64)
+
+
+def _refined(bits: Bits, rate: Fraction, length: int, closed: bool, number: int) -> int:
+    """The category of a uniform number that starts with this word."""
+    width = WORD
+    while True:
+        width += WORD
+        number = number << WORD | bits.getrandbits(WORD)
+        bounds = cumulative(rate, length, closed, width)
+        found = bisect_left(bounds, number)
+        if found == bisect_right(bounds, number):
+            return found
+
+
+@lru_cache(maxsize=64)
+def cumulative(rate: Fraction, length: int, closed: bool, width: int) -> tuple[int, ...]:
+    """The first `width` bits of the cumulative probabilities of a geometric digit.
+
+    For k = 1 .. length, 1 - exp(-rate k); a closed digit has no outcome beyond `length` - 1, so
+    they are divided by 1 - exp(-rate length) and the last one, which is 1, is left out. They are
+    irrational, so enough decimals settle every floor.
+    """
+    digits = 30 + width // 3
+    while True:
+        with localcontext(prec=digits):
+            ratio = (-Decimal(rate.numerator) / rate.denominator).exp()
+            powers = list(accumulate(repeat(ratio, length), operator.mul))
+            whole = 1 - powers[-1] if closed else Decimal(1)
+            scaled = [(1 - power) / whole * 2**width for power in powers]
+            slack = Decimal(2) ** width * 4 * (length + 2) / Decimal(10) ** (digits - 15)
+            floors = [(int(x - slack), int(x + slack)) for x in scaled[: length - closed]]
+        if all(low == high for low, high in floors):
+            return tuple(low for low, _ in floors)
+        digits += 20

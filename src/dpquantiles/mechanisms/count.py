@@ -4,15 +4,21 @@ Adding or removing one record changes the count by one, so noise with P[z] propo
 exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghosh, Roughgarden,
 Sundararajan, SIAM J. Comput. 41(6), 2012). Clamping the count is post-processing.
 Proof: `count.md` beside this file.
+
+`bought` spends a share of any budget on such a count, for mechanisms that need a public size.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.draws import discrete_laplace
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+
+COUNT_SHARE = 0.2
+"""The share of a budget that buys the number of records where it is neither public nor given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +39,21 @@ class PrivateCount:
         """n plus noise, clamped to what can be a number of records."""
         noisy = n + discrete_laplace(bits, Fraction(self.epsilon))
         return min(max(0, noisy), require.LARGEST_COUNT)
+
+
+def counting_share(budget: Guarantee) -> tuple[PrivateCount, Guarantee]:
+    """A private count for `COUNT_SHARE` of a budget, and what is left of the budget.
+
+    An epsilon-DP count is epsilon^2 / 2 of a rho (Bun, Steinke, arXiv 1605.02065v1, Prop. 1.4).
+    """
+    if isinstance(budget, ZCDP):
+        count = PrivateCount(epsilon=math.sqrt(2 * COUNT_SHARE * budget.rho))
+        return count, replace(budget, rho=(1 - COUNT_SHARE) * budget.rho * (1 - 1e-12))
+    count = PrivateCount(epsilon=budget.epsilon * COUNT_SHARE)
+    return count, replace(budget, epsilon=math.nextafter(budget.epsilon - count.epsilon, 0.0))
+
+
+def bought(budget: Guarantee, n: int, bits: Bits) -> tuple[int, Guarantee]:
+    """The private count itself, and what is left of the budget."""
+    count, rest = counting_share(budget)
+    return count.draw(n, bits), rest

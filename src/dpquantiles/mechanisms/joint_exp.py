@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpquantiles import entropy, require
+from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import MOST_STEPS, Grid
@@ -34,10 +34,19 @@ from dpquantiles.kernels import draws, precision
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.forward import Ints, Masses, copies_at, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.count import PrivateCount
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
+from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.privacy import (
+    ZCDP,
+    Guarantee,
+    Neighbors,
+    PureDP,
+    bounded_range_eta,
+    bounded_range_rho,
+)
 from dpquantiles.release import Release
-from dpquantiles.views import SortedView
+from dpquantiles.views import Demand, SortedView
+from dpquantiles.views.demand import merged
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """The default reach leaves the floor a chance of at most 2**-64: a matter of use, not privacy."""
@@ -47,9 +56,6 @@ LEAST_SURPLUS_CAP = 64
 
 IRRELEVANT = 128.0
 """Masses this many nats below the floor need no precision (see "Rounding" in the proof)."""
-
-COUNT_SHARE = 0.2
-"""The share of epsilon that buys the number of records where it is neither public nor given."""
 
 MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass; data as large are needed to fill
@@ -92,17 +98,25 @@ class JointExp:
     """
 
     name: ClassVar[str] = "joint_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="m R + m^2 R where windows overlap",
+        when="the default: most accurate for up to about 30 quantiles, and on clustered data",
+    )
     q: tuple[float, ...]
     epsilon: float
     neighbors: str = Neighbors.SWAP
     reach: int | None = None
     size: int | None = None
+    stated_as: str = PureDP.kind
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
         object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
+        require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
         if self.reach is not None:
             object.__setattr__(self, "reach", require.count(minimum=1, reach=self.reach))
         if self.size is not None:
@@ -114,19 +128,34 @@ class JointExp:
                 )
             object.__setattr__(self, "size", require.count(size=self.size))
 
+    @classmethod
+    def within(
+        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+    ) -> "JointExp":
+        """Spends epsilon as it is; of a rho, as much epsilon as its exact price allows."""
+        if isinstance(budget, ZCDP):
+            epsilon = bounded_range_eta(budget.rho)
+            neighbors = budget.neighbors
+            return cls(q=q, epsilon=epsilon, neighbors=neighbors, size=size, stated_as=ZCDP.kind)
+        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors, size=size)
+
     @property
-    def guarantee(self) -> PureDP:
-        """epsilon-differential privacy, rounding included."""
-        return PureDP(epsilon=self.epsilon, neighbors=Neighbors(self.neighbors))
+    def guarantee(self) -> Guarantee:
+        """epsilon-differential privacy, rounding included, or its price as concentrated privacy."""
+        neighbors = Neighbors(self.neighbors)
+        if self.stated_as == ZCDP.kind:
+            return ZCDP(rho=bounded_range_rho(self.epsilon), neighbors=neighbors)
+        return PureDP(epsilon=self.epsilon, neighbors=neighbors)
 
     @property
     def sensitivity(self) -> int:
         """The most by which one neighbor changes the utility of an answer."""
         return 2 if self.neighbors is Neighbors.SWAP else 1
 
-    def demand(self, n: int, grid: Grid | None = None) -> tuple[range, ...]:
-        """Positions of the sorted records that it will ask for; without a grid, for the largest."""
-        return _demand(self._geometry(n, MOST_STEPS if grid is None else grid.size), n)
+    def demand(self, n: int, grid: Grid | None = None) -> Demand:
+        """The records around every target; without a grid, for the largest."""
+        geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size)
+        return Demand(runs=_runs(geometry, n))
 
     @np.errstate(all="ignore")
     def law(self, view: SortedView) -> "JointExpLaw":
@@ -143,31 +172,18 @@ class JointExp:
         """This mechanism with its public size settled, bought by a private count where needed."""
         if self.neighbors is Neighbors.SWAP or self.size is not None:
             return self
-        count = PrivateCount(epsilon=self.epsilon * COUNT_SHARE)
-        rest = replace(self, epsilon=math.nextafter(self.epsilon - count.epsilon, 0.0), size=0)
+        count, rest = counting_share(self.guarantee)
+        priced = replace(self.within(rest, q=self.q, size=0), reach=self.reach)
         # What public numbers forbid is refused before anything is spent.
-        rest._setting(None, view.grid.size)
-        return replace(rest, size=count.draw(view.n, bits))
+        priced._setting(None, view.grid.size)
+        return replace(priced, size=count.draw(view.n, bits))
 
     def release(self, view: SortedView, bits: Bits) -> Release:
-        """One draw, as a release; seeded bits give one without a guarantee."""
+        """One draw, as a release."""
         sized = self.sized(view, bits)
-        private = entropy.is_private(bits)
-        return Release(
-            values=sized.law(view).draw(bits),
-            q=self.q,
-            guarantee=self.guarantee if private else None,
-            mechanism=self.name,
-            type=view.grid.kind.name,
-            note="" if private else entropy.SEEDED_NOTE,
-            provenance={
-                "epsilon": self.epsilon,
-                "neighbors": str(self.neighbors),
-                "size": view.n if self.neighbors is Neighbors.SWAP else sized.size,
-                "size_epsilon": self.epsilon - sized.epsilon,
-                "grid": view.grid.describe(),
-            },
-        )
+        size = view.n if self.neighbors is Neighbors.SWAP else sized.size
+        share = {} if sized is self else {"size_share": COUNT_SHARE}
+        return released(self, view, bits, sized.law(view).draw(bits), size=size, **share)
 
     def _geometry(self, n: int, points: int) -> Geometry:
         setting = self._setting(n if self.neighbors is Neighbors.SWAP else None, points)
@@ -233,25 +249,17 @@ def _default_reach(rate: float, delta: int, log_volume: float) -> int:
     return delta + math.ceil(needed / (2 * rate))
 
 
-def _demand(geometry: Geometry, n: int) -> tuple[range, ...]:
+def _runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     """The records on both sides of every rank of every axis, merged."""
-    runs: list[range] = []
-    for target in geometry.targets.tolist():
-        first = max(0, target + geometry.start - 1)
-        stop = min(n, target + geometry.start + geometry.length)
-        if runs and first <= runs[-1].stop:
-            runs[-1] = range(runs[-1].start, max(stop, runs[-1].stop))
-        elif first < stop:
-            runs.append(range(first, stop))
-    return tuple(runs)
+    first = geometry.targets + geometry.start
+    return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
 
 
 def _records(view: SortedView, geometry: Geometry) -> Ints:
     """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
     n, width = view.n, geometry.length + 1
-    runs = _demand(geometry, n)
-    index = [np.arange(run.start, run.stop, dtype=np.int64) for run in runs]
-    steps = view.order_statistics(np.concatenate([*index, np.empty(0, dtype=np.int64)]))
+    runs = _runs(geometry, n)
+    steps = view.order_statistics(Demand(runs=runs).index)
     starts, offsets = [run.start for run in runs], np.cumsum([0, *map(len, runs)])
     records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
     for row, target in zip(records, geometry.targets.tolist(), strict=True):

@@ -1,13 +1,15 @@
-"""What every mechanism offers: public numbers in, a law and one draw from it."""
+"""What every mechanism offers: public numbers in, a law where one is known, and one draw."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
 
+from dpquantiles import entropy
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
-from dpquantiles.privacy import PureDP
+from dpquantiles.privacy import Guarantee
 from dpquantiles.release import Release
-from dpquantiles.views import SortedView
+from dpquantiles.views import Demand, SortedView
 
 
 class Law(Protocol):
@@ -20,20 +22,70 @@ class Law(Protocol):
         """One draw: the values, in the order of the quantiles."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What a mechanism can do, for people and programs that choose one."""
+
+    kinds: tuple[str, ...]
+    """Budgets that it can meet: "pure", "approximate", "concentrated"."""
+    neighbors: tuple[str, ...]
+    cost: str
+    """Time after selection, in m quantiles, n records and the reach R."""
+    when: str
+    """One line on when to use it."""
+    needs_bounds: bool = False
+    uses_size: bool = True
+    """Whether add-remove neighbors want a public size, stated or bought."""
+    research_only: bool = False
+
+
 class Mechanism(Protocol):
     """A frozen set of public numbers that turns a sorted view into a release."""
 
     name: ClassVar[str]
+    profile: ClassVar[Profile]
 
     @property
-    def guarantee(self) -> PureDP:
+    def q(self) -> tuple[float, ...]:
+        """The quantiles, in the order of the answers."""
+
+    @classmethod
+    def within(cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Self:
+        """The mechanism that spends this budget, of a kind that its profile names."""
+
+    @property
+    def guarantee(self) -> Guarantee:
         """What every release promises."""
 
-    def demand(self, n: int, grid: Grid | None = None) -> tuple[range, ...]:
-        """Positions of the sorted records that it will ask for, as ascending disjoint runs."""
-
-    def law(self, view: SortedView) -> Law:
-        """The exact distribution of its answers."""
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """What it will ask of a view."""
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
+
+
+def released(
+    mechanism: Mechanism,
+    view: SortedView,
+    bits: Bits,
+    values: Sequence[Any],
+    **provenance: object,
+) -> Release:
+    """Answers as a release; seeded bits give one without a guarantee.
+
+    `provenance` must hold public numbers only: under add-remove not the number of records.
+    """
+    private = entropy.is_private(bits)
+    return Release(
+        values=tuple(values),
+        q=mechanism.q,
+        guarantee=mechanism.guarantee if private else None,
+        mechanism=mechanism.name,
+        type=view.grid.kind.name,
+        note="" if private else entropy.SEEDED_NOTE,
+        provenance={
+            "budget": mechanism.guarantee.to_dict(),
+            "grid": view.grid.describe(),
+            **provenance,
+        },
+    )

@@ -1,5 +1,57 @@
-"""The mechanisms by name."""
+"""The mechanisms by name, and the choice of one that can meet a budget."""
 
+from typing import Any
+
+from dpquantiles import require
+from dpquantiles.mechanisms.above_threshold import AboveThreshold
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
+from dpquantiles.mechanisms.csmooth import CSmooth
+from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
+from dpquantiles.privacy import Guarantee
 
-MECHANISMS = {JointExp.name: JointExp}
+MECHANISMS: dict[str, Any] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        JointExp,
+        RecursiveJointExp,
+        AggTree,
+        ApproximateQuantiles,
+        SliceQuantiles,
+        AboveThreshold,
+        IndExp,
+        AppIndExp,
+        CSmooth,
+        PaperJointExp,
+    )
+}
+
+
+def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
+    """The named mechanism within a budget; refuses what it cannot meet and names what can."""
+    mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
+    profile = mechanism.profile
+    if budget.kind not in profile.kinds:
+        raise ValueError(
+            f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
+            f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
+        )
+    if budget.neighbors not in profile.neighbors:
+        raise ValueError(
+            f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
+            f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
+        )
+    return mechanism.within(budget, q=q, size=size)
+
+
+def _listed(options: tuple[str, ...]) -> str:
+    return ", ".join(repr(str(option)) for option in options)
+
+
+def _others(field: str, value: str) -> str:
+    names = [name for name, m in MECHANISMS.items() if value in getattr(m.profile, field)]
+    return f"those that do: {', '.join(names)}" if names else "no mechanism does"

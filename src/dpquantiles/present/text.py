@@ -57,3 +57,21 @@ def csv(release: Release) -> str:
     writer.writerow(("q", "value"))
     writer.writerows((repr(q), exact(v)) for q, v in zip(release.q, release.values, strict=True))
     return written.getvalue()
+
+
+def profiles(known: Mapping[str, Mapping[str, Any]], width: int = WIDTH) -> str:
+    """Mechanisms for a terminal: each with when to use it, and what it can do."""
+    return "\n\n".join(_profile(name, profile, width) for name, profile in known.items())
+
+
+def _profile(name: str, profile: Mapping[str, Any], width: int) -> str:
+    facts = {
+        "budgets": ", ".join(profile["kinds"]),
+        "neighbors": ", ".join(profile["neighbors"]),
+        "bounds": "needed" if profile["needs_bounds"] else "not needed",
+        "cost": profile["cost"],
+    }
+    title = f"{name} (research only)" if profile["research_only"] else name
+    when = textwrap.wrap(profile["when"], width - 2)
+    lines = [f"{label:10}{fact}" for label, fact in facts.items()]
+    return "\n".join([title, *(f"  {line}" for line in [*when, *lines])])

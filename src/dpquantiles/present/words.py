@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.guarantees import RESEARCH_NOTE
 from dpquantiles.release import Release
 
 SIGNIFICANT = 6
@@ -27,20 +28,34 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
-def guarantee(pure: PureDP) -> str:
-    """Pure differential privacy for people who have not met it before."""
-    if pure.neighbors is Neighbors.SWAP:
+def guarantee(stated: Guarantee) -> str:
+    """A guarantee for people who have not met it before."""
+    if stated.neighbors is Neighbors.SWAP:
         change, count = "Replacing any one record by any other", "is public"
     else:
         change, count = "Adding or removing any one record", "is protected too"
+    caution = f" {_sentence(RESEARCH_NOTE)}" if stated.research_only else ""
+    return f"{change} {_effect(stated)}; the number of records {count}.{caution}"
+
+
+def _effect(stated: Guarantee) -> str:
+    """What one record can do to the result."""
+    if isinstance(stated, ZCDP):
+        return (
+            f"shifts the odds of results by no more than rho = {stated.rho:g} allows "
+            "(zero-concentrated differential privacy)"
+        )
+    changes = f"changes the odds of any result by at most a factor of {_odds(stated.epsilon)}"
+    if isinstance(stated, PureDP):
+        return f"{changes} (pure differential privacy, epsilon = {stated.epsilon:g})"
     return (
-        f"{change} changes the odds of any result by at most a factor of {_odds(pure)} "
-        f"(pure differential privacy, epsilon = {pure.epsilon:g}); the number of records {count}."
+        f"{changes}, up to a chance of {stated.delta:g} "
+        f"(approximate differential privacy, epsilon = {stated.epsilon:g})"
     )
 
 
-def _odds(pure: PureDP) -> str:
-    return f"{pure.odds:.3g}" if pure.odds < 1000 else f"exp({pure.epsilon:g})"
+def _odds(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < math.log(1000) else f"exp({epsilon:g})"
 
 
 def labels(values: Sequence[Any]) -> list[str]:

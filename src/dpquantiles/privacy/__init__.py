@@ -1,6 +1,43 @@
-"""The vocabulary of privacy: neighbors and guarantees, as plain frozen values."""
+"""The vocabulary of privacy: neighbors, guarantees, conversions and composition; plain values."""
 
-from dpquantiles.privacy.guarantees import PureDP, from_dict
+from dpquantiles.privacy.composition import total
+from dpquantiles.privacy.conversions import (
+    bounded_range_eta,
+    bounded_range_rho,
+    composed_delta,
+    composed_epsilon,
+    per_call_epsilon,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from dpquantiles.privacy.events import to_events
+from dpquantiles.privacy.guarantees import (
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    budget,
+    from_dict,
+)
 from dpquantiles.privacy.neighbors import Neighbors
 
-__all__ = ["Neighbors", "PureDP", "from_dict"]
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "Guarantee",
+    "Neighbors",
+    "PureDP",
+    "bounded_range_eta",
+    "bounded_range_rho",
+    "budget",
+    "composed_delta",
+    "composed_epsilon",
+    "from_dict",
+    "per_call_epsilon",
+    "to_events",
+    "total",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]

@@ -1,15 +1,42 @@
 """Privacy guarantees as frozen values: what a release promises, readable by people and programs."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from dpquantiles import require
+from dpquantiles.privacy import conversions
 from dpquantiles.privacy.neighbors import Neighbors
+
+RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, so not exact"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureDP:
+class _Stated:
+    """What all guarantees share: the neighbors they are stated for, and whether they are exact."""
+
+    kind: ClassVar[str]
+    neighbors: Neighbors = Neighbors.SWAP
+    research_only: bool = False
+
+    def __post_init__(self) -> None:
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+
+    def _sentence(self, promise: str) -> str:
+        note = f"; {RESEARCH_NOTE}" if self.research_only else ""
+        return f"{promise} ({self.kind}; {self.neighbors.sentence}{note})"
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        return {"kind": self.kind, **vars(self), "neighbors": str(self.neighbors)}
+
+    def _as_swap(self, **parameters: Any) -> Self:
+        return replace(self, neighbors=Neighbors.SWAP, **parameters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureDP(_Stated):
     """Pure differential privacy.
 
     For all neighbors X, X' and every output o:  P[M(X) = o] <= exp(epsilon) P[M(X') = o].
@@ -17,29 +44,133 @@ class PureDP:
 
     kind: ClassVar[str] = "pure"
     epsilon: float
-    neighbors: Neighbors = Neighbors.SWAP
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
 
     def __str__(self) -> str:
-        return f"{self.epsilon:g}-differential privacy (pure; {self.neighbors.sentence})"
+        return self._sentence(f"{self.epsilon:g}-differential privacy")
 
     @property
     def odds(self) -> float:
         """The most by which one record can change the odds of any event: exp(epsilon)."""
         return math.exp(self.epsilon) if self.epsilon < 700 else math.inf
 
-    def to_dict(self) -> dict[str, object]:
-        """A plain dictionary, the inverse of `from_dict`."""
-        return {"kind": self.kind, "epsilon": self.epsilon, "neighbors": str(self.neighbors)}
+    def approximate(self, delta: float) -> "ApproxDP":
+        """The same promise as (epsilon, delta): delta is not used."""
+        return ApproxDP(
+            epsilon=self.epsilon,
+            delta=delta,
+            neighbors=self.neighbors,
+            research_only=self.research_only,
+        )
+
+    def concentrated(self) -> "ZCDP":
+        """epsilon^2 / 2 (Bun, Steinke, arXiv 1605.02065v1, Proposition 1.4)."""
+        return ZCDP(
+            rho=self.epsilon**2 / 2, neighbors=self.neighbors, research_only=self.research_only
+        )
+
+    def as_swap(self) -> "PureDP":
+        """Stated for swap neighbors: a swap is a removal and an addition."""
+        if self.neighbors is Neighbors.SWAP:
+            return self
+        return self._as_swap(epsilon=2 * self.epsilon)
 
 
-def from_dict(plain: dict[str, object]) -> PureDP:
+@dataclass(frozen=True, kw_only=True)
+class ApproxDP(_Stated):
+    """Approximate differential privacy.
+
+    For all neighbors X, X' and every set S:  P[M(X) in S] <= exp(epsilon) P[M(X') in S] + delta.
+    """
+
+    kind: ClassVar[str] = "approximate"
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        object.__setattr__(self, "delta", require.fraction(delta=self.delta))
+
+    def __str__(self) -> str:
+        return self._sentence(f"({self.epsilon:g}, {self.delta:g})-differential privacy")
+
+    def as_swap(self) -> "ApproxDP":
+        """Stated for swap neighbors, by group privacy of two records."""
+        if self.neighbors is Neighbors.SWAP:
+            return self
+        delta = min(1.0, (1 + math.exp(min(self.epsilon, 700.0))) * self.delta)
+        return self._as_swap(epsilon=2 * self.epsilon, delta=delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZCDP(_Stated):
+    """Zero-concentrated differential privacy.
+
+    For all neighbors and every order a > 1, the Renyi divergence of order a is at most rho a.
+    """
+
+    kind: ClassVar[str] = "concentrated"
+    rho: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "rho", require.positive(rho=self.rho))
+
+    def __str__(self) -> str:
+        return self._sentence(f"{self.rho:g}-zero-concentrated differential privacy")
+
+    def approximate(self, delta: float) -> ApproxDP:
+        """The least epsilon at this delta, by the tight conversion."""
+        return ApproxDP(
+            epsilon=conversions.zcdp_epsilon(self.rho, delta),
+            delta=delta,
+            neighbors=self.neighbors,
+            research_only=self.research_only,
+        )
+
+    def concentrated(self) -> "ZCDP":
+        """Itself."""
+        return self
+
+    def as_swap(self) -> "ZCDP":
+        """Stated for swap neighbors: groups of two cost four times as much."""
+        if self.neighbors is Neighbors.SWAP:
+            return self
+        return self._as_swap(rho=4 * self.rho)
+
+
+Guarantee = PureDP | ApproxDP | ZCDP
+
+KINDS: dict[str, type[PureDP] | type[ApproxDP] | type[ZCDP]] = {
+    cls.kind: cls for cls in (PureDP, ApproxDP, ZCDP)
+}
+
+
+def from_dict(plain: dict[str, Any]) -> Guarantee:
     """The guarantee that `to_dict` wrote."""
-    require.choice([PureDP.kind], kind=plain.get("kind"))
-    epsilon = require.positive(epsilon=plain.get("epsilon"))
-    known = require.choice(Neighbors, neighbors=plain.get("neighbors"))
-    return PureDP(epsilon=epsilon, neighbors=Neighbors(known))
+    cls = KINDS[require.choice(KINDS, kind=plain.get("kind"))]
+    return cls(**{name: value for name, value in plain.items() if name != "kind"})
+
+
+def budget(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    neighbors: str = Neighbors.SWAP,
+) -> Guarantee:
+    """A budget as users state it: epsilon, epsilon and delta, or rho."""
+    stated = Neighbors(require.choice(Neighbors, neighbors=neighbors))
+    if rho is not None:
+        if epsilon is not None or delta is not None:
+            raise ValueError("rho must stand alone, got epsilon or delta beside it")
+        return ZCDP(rho=rho, neighbors=stated)
+    if epsilon is None:
+        raise TypeError("epsilon must be given (or epsilon and delta, or rho)")
+    if delta is None:
+        return PureDP(epsilon=epsilon, neighbors=stated)
+    return ApproxDP(epsilon=epsilon, delta=delta, neighbors=stated)

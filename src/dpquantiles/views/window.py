@@ -1,37 +1,46 @@
-"""A view that holds only some runs of the sorted records, as an engine would send them."""
+"""A view that holds only what a mechanism demanded, as an engine would send it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpquantiles.grid import Grid
+from dpquantiles.views.demand import Demand
 from dpquantiles.views.protocol import Ints, SortedView
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WindowView:
-    """`n`, the grid, and the records at `index` (ascending); nothing else can be asked."""
+    """`n`, the grid, and the answers to one demand; nothing else can be asked."""
 
     n: int
     grid: Grid
     index: Ints
+    found: Ints
     steps: Ints
+    below: Ints
+    through: Ints
 
     @classmethod
-    def of(cls, view: SortedView, demand: Sequence[range]) -> "WindowView":
+    def of(cls, view: SortedView, demand: Demand) -> "WindowView":
         """The part of a view that a mechanism demands."""
-        runs = [np.arange(run.start, run.stop, dtype=np.int64) for run in demand]
-        index = np.concatenate(runs) if runs else np.empty(0, dtype=np.int64)
-        return cls(view.n, view.grid, index, view.order_statistics(index))
+        index, steps = demand.index, np.unique(demand.steps)
+        found = view.order_statistics(index)
+        return cls(view.n, view.grid, index, found, steps, *view.ranks(steps))
 
     def order_statistics(self, index: Ints) -> Ints:
-        place = np.searchsorted(self.index, index)
-        held = place < len(self.index)
-        held[held] = self.index[place[held]] == index[held]
-        if not held.all():
-            raise LookupError("a rank outside the windows was asked for")
-        return self.steps[place]
+        return self.found[_places(self.index, index)]
 
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:  # noqa: ARG002
-        raise LookupError("rank windows cannot count records below a value")
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        places = _places(self.steps, steps)
+        return self.below[places], self.through[places]
+
+
+def _places(held: Ints, wanted: Ints) -> Ints:
+    """Where each wanted number stands among those that are held."""
+    places = np.searchsorted(held, wanted)
+    known = places < len(held)
+    known[known] = held[places[known]] == np.asarray(wanted)[known]
+    if not known.all():
+        raise LookupError("something outside the demand was asked for")
+    return places

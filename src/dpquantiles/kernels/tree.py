@@ -1,0 +1,103 @@
+"""Counts on a tree with equally many children everywhere: sums, consistency, masses of leaves.
+
+`levels` are arrays of counts from the children of the root down to the leaves; level l of a tree
+with branching b has b**l nodes, and node v has the children b v .. b v + b - 1.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kernels.algebra import Floats
+
+Levels = Sequence[NDArray[np.int64]]
+
+FAINT_SHARE = 0.005
+"""A child with a smaller share of its siblings' sum is taken for empty noise (`shared`)."""
+
+
+def edges(points: int, leaves: int) -> NDArray[np.int64]:
+    """The first step of every leaf, and the end of the last: as even as whole steps allow."""
+    return np.array([leaf * points // leaves for leaf in range(leaves + 1)], dtype=np.int64)
+
+
+def sums(leaves: NDArray[np.int64], branching: int, height: int) -> list[NDArray[np.int64]]:
+    """The counts of all levels from those of the leaves."""
+    levels = [leaves]
+    for _ in range(height - 1):
+        levels.insert(0, levels[0].reshape(-1, branching).sum(axis=1))
+    return levels
+
+
+def consistent(levels: Levels, branching: int, total: int | None) -> list[Floats]:
+    """The least-squares counts whose children add up to their parents, and all to `total`.
+
+    Noise must have the same variance everywhere. Bottom-up, a node l levels above the ground
+    weighs its own count against its children's, (b^l - b^(l-1)) to (b^(l-1) - 1); top-down, what
+    the children lack is shared equally. Hay, Rastogi, Miklau, Suciu (arXiv 0904.0942v5), Theorem 3.
+    """
+    upward = [levels[-1].astype(np.float64)]
+    for above, own in enumerate(reversed(levels[:-1]), start=2):
+        power, less = float(branching) ** above, float(branching) ** (above - 1)
+        below = upward[0].reshape(-1, branching).sum(axis=1)
+        upward.insert(0, ((power - less) * own + (less - 1) * below) / (power - 1))
+    parents = np.array([upward[0].sum() if total is None else float(total)])
+    settled = []
+    for counts in upward:
+        children = counts.reshape(-1, branching)
+        lack = (parents - children.sum(axis=1)) / branching
+        parents = (children + lack[:, None]).ravel()
+        settled.append(parents)
+    return settled
+
+
+def projected(levels: Sequence[Floats], branching: int) -> Floats:
+    """Masses of the leaves: top-down, the nearest ones without negative counts.
+
+    Of every node, the children are projected on those that are not negative and add up to the
+    mass of the node (Duchi et al., ICML 2008, Figure 1).
+    """
+    parents = np.array([max(0.0, float(levels[0].sum()))])
+    for counts in levels:
+        children = counts.reshape(-1, branching)
+        down = -np.sort(-children, axis=1)
+        excess = (np.cumsum(down, axis=1) - parents[:, None]) / np.arange(1, branching + 1)
+        kept = np.maximum(1, (down > excess).sum(axis=1))
+        parents = np.maximum(0.0, children - excess[np.arange(len(kept)), kept - 1, None]).ravel()
+    return parents
+
+
+def shared(levels: Levels, branching: int) -> Floats:
+    """Masses of the leaves: top-down, every node shared out as its children's counts are.
+
+    Negative counts and faint ones count as zero. A node all of whose children are zero is spread
+    evenly over them.
+    """
+    parents = np.array([1.0])
+    for counts in levels:
+        children = np.maximum(0.0, counts.reshape(-1, branching))
+        children[children < FAINT_SHARE * children.sum(axis=1, keepdims=True)] = 0.0
+        children[children.sum(axis=1) == 0.0] = 1.0
+        share = children / children.sum(axis=1, keepdims=True)
+        parents = (parents[:, None] * share).ravel()
+    return parents
+
+
+def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.int64]:
+    """The steps at these quantiles (ascending), linear inside a leaf; without mass, evenly spread.
+
+    Leaves without a grid point have none of the mass.
+    """
+    width = np.diff(bounds)
+    held = np.where(width > 0, masses, 0.0)
+    held = held if held.sum() > 0 else width.astype(np.float64)
+    full = np.flatnonzero(held > 0)
+    through = np.cumsum(held[full])
+    target = q * through[-1]
+    place = np.minimum(np.searchsorted(through, target, side="left"), len(full) - 1)
+    leaf = full[place]
+    inside = (target - (through[place] - held[leaf])) / held[leaf]
+    offset = np.floor(np.clip(inside, 0.0, 1.0) * width[leaf]).astype(np.int64)
+    steps = bounds[leaf] + np.minimum(offset, width[leaf] - 1)
+    return np.maximum.accumulate(steps)

@@ -1,0 +1,306 @@
+"""AboveThreshold: walk along public candidates until a noisy count passes a noisy threshold.
+
+Durfee, "Unbounded Differentially Private Quantile and Maximum Estimation" (arXiv 2305.01177v2),
+with the candidates on a grid and the noise drawn exactly. Proof: `above_threshold.md`.
+
+    candidates   c_0 < c_1 < ...: public steps whose distances grow geometrically                (1)
+    counts       f_i = number of records at or before c_i on the walk,  N = n records in all
+    threshold    A = ceil(p N + E),  E exponential of rate e_1                                  (2)
+    stop         at the first i with f_i + V_i >= A,  P[V_i >= k] = exp(-e_2 k), k = 0, 1, ...   (3)
+    law          P[i] = sum_a P[A = a] h_i(a) prod_{j<i} (1 - h_j(a)),                          (4)
+                 h_i(a) = exp(-e_2 max(a - f_i, 0))
+    price        add-remove max((1 - p) e_1, p e_1 + e_2),  swap e_1 + e_2                      (5)
+
+The walk goes up with p = q for q >= 1/2, and down with p = 1 - q otherwise, so that empty stretches
+are met while the count is far below the threshold. If nothing stops it, the answer is the last
+candidate. Counts are whole numbers, so only the ceiling (2) of the threshold matters: it is drawn
+exactly, as a coin and a geometric number. We take e_1 = e_2; m quantiles cost epsilon / m each and
+are sorted afterwards, which is post-processing.
+
+A grid of few points is walked point by point. On larger ones with bounds, candidates lie at
+growth^i - 1 steps from the lower end. Without bounds they lie on both sides of zero, at distances
+unit (growth^i - 1), in one walk from end to end instead of the two searches of the paper, so
+nothing is spent on the sign. The growth follows from the grid and the number of candidates: public.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.kernels import draws
+from dpquantiles.kernels.algebra import Floats
+from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import Demand, SortedView
+
+Ints = NDArray[np.int64]
+
+REAL_UNIT = 2.0**-20
+"""Without bounds, real candidates are evenly spaced below about this, geometrically above."""
+
+SCREEN = 32
+"""How many first coins of a rare event are tossed together."""
+
+MOST_ASSIGNMENTS = 12
+"""The law of more quantiles than this is not offered: it sums over their permutations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold:
+    """Quantiles `q` at total privacy loss `epsilon`, each by its own walk at epsilon / m.
+
+    `candidates` is the most public candidates that are tried. No bounds are needed.
+    """
+
+    name: ClassVar[str] = "above_threshold"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="m C for C candidates",
+        when="one extreme quantile, such as a bound for clipping, without an upper bound",
+        uses_size=False,
+    )
+    q: tuple[float, ...]
+    epsilon: float
+    neighbors: str = Neighbors.SWAP
+    candidates: int = 2**16
+    stated_as: str = PureDP.kind
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+        count = require.count(minimum=2, candidates=self.candidates)
+        object.__setattr__(self, "candidates", count)
+        require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
+
+    @classmethod
+    def within(
+        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+    ) -> "AboveThreshold":
+        """Spends epsilon as it is; of a rho, the epsilons whose squares add up to 2 rho."""
+        if size is not None:
+            raise ValueError(f"size must be left out: no public size is used, got {size!r}")
+        if isinstance(budget, ZCDP):
+            epsilon = math.sqrt(2 * budget.rho * len(q)) * (1 - 2.0**-50)
+            return cls(q=q, epsilon=epsilon, neighbors=budget.neighbors, stated_as=ZCDP.kind)
+        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """epsilon-differential privacy, or its price as concentrated privacy."""
+        neighbors = Neighbors(self.neighbors)
+        if self.stated_as == ZCDP.kind:
+            return ZCDP(rho=self.epsilon**2 / (2 * len(self.q)), neighbors=neighbors)
+        return PureDP(epsilon=self.epsilon, neighbors=neighbors)
+
+    def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
+        """The ranks of all candidates."""
+        return Demand(steps=candidate_steps(grid, self.candidates))
+
+    def law(self, view: SortedView) -> "AboveThresholdLaw":
+        """The exact distribution (4) of every walk on the records of a view."""
+        steps = candidate_steps(view.grid, self.candidates)
+        below, through = view.ranks(steps)
+        walks = tuple(self._walk(q, view.n, below, through) for q in sorted(self.q))
+        order = np.argsort(self.q, kind="stable")
+        return AboveThresholdLaw(view.grid, steps, walks, order)
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release."""
+        return released(self, view, bits, self.law(view).draw(bits), candidates=self.candidates)
+
+    def rate(self, q: float) -> Fraction:
+        """e_1 = e_2 for one quantile: its share of epsilon at the price (5)."""
+        walked = max(Fraction(q), 1 - Fraction(q))
+        factor = Fraction(2) if self.neighbors is Neighbors.SWAP else 1 + walked
+        return Fraction(self.epsilon) / len(self.q) / factor
+
+    def _walk(self, q: float, n: int, below: Ints, through: Ints) -> "Walk":
+        rising = q >= 0.5
+        counts = through if rising else (n - below)[::-1]
+        walked = Fraction(q) if rising else 1 - Fraction(q)
+        return Walk(counts=counts, target=walked * n, rate=self.rate(q), rising=rising)
+
+
+def candidate_steps(grid: Grid, most: int) -> Ints:
+    """(1) as ascending steps, the two ends of the grid among them; all steps if they are few."""
+    if grid.size <= most:
+        return np.arange(grid.size, dtype=np.int64)
+    if isinstance(grid, FloatGrid):
+        unit = 1.0 if grid.kind.integral else REAL_UNIT
+        ends = grid.decode(np.array([0, grid.size - 1]))
+        largest = max(abs(float(grid.kind.number(end, "bounds"))) for end in ends)
+        side = unit * _geometric_distances(largest / unit, most // 2)
+        steps = grid.encode(np.concatenate([-side, side]))
+    else:
+        steps = np.rint(_geometric_distances(grid.size - 1, most)).astype(np.int64)
+    return np.unique(np.clip([0, *steps, grid.size - 1], 0, grid.size - 1))
+
+
+def _geometric_distances(largest: float, count: int) -> Floats:
+    """growth^i - 1 from 0 to `largest`."""
+    return np.expm1(np.linspace(0.0, math.log1p(largest), max(count, 2)))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One search: counts at the candidates in the order of the walk, and the threshold's target."""
+
+    counts: Ints
+    target: Fraction
+    rate: Fraction
+    rising: bool
+
+    def draw(self, bits: Bits) -> int:
+        """The position on the walk at which it stops, by (2) and (3), exactly."""
+        missing = self._threshold(bits) - self.counts
+        stop = int(np.argmax(missing <= 0)) if missing[-1] <= 0 else len(missing) - 1
+        for position, units in self._screened(missing[:stop], bits):
+            if self._passes(int(missing[position]), units, bits):
+                return position
+        return stop
+
+    def _threshold(self, bits: Bits) -> int:
+        """(2): past the first whole number with a coin, and on by memorylessness."""
+        first = math.ceil(self.target)
+        if not draws.bernoulli_exp(bits, self.rate * (first - self.target)):
+            return first
+        return first + 1 + _geometric(bits, self.rate)
+
+    def _screened(self, missing: Ints, bits: Bits) -> list[tuple[int, int]]:
+        """Positions that survive the first coins of (3), and how many those were.
+
+        A coin of probability exp(-x) is floor(x) coins of 1/e and one of the rest, and the first
+        thing that a coin of 1/e tosses is a fair coin, where tails decide. Those are tossed for
+        all positions together; no more units are taken than x surely has.
+        """
+        if not len(missing):
+            return []
+        least = min(float(self.rate) * (1 - 2.0**-40), 1e6)
+        units = np.minimum(least * missing, SCREEN).astype(np.int64)
+        tossed = bits.getrandbits(SCREEN * len(missing)).to_bytes(SCREEN // 8 * len(missing))
+        heads = (np.int64(1) << units) - 1
+        survives = np.frombuffer(tossed, dtype=">u4") & heads == heads
+        return [(int(i), int(units[i])) for i in np.flatnonzero(survives)]
+
+    def _passes(self, missing: int, units: int, bits: Bits) -> bool:
+        """The remaining coins of a survivor."""
+        if not all(_rest_of_unit_coin(bits) for _ in range(units)):
+            return False
+        return draws.bernoulli_exp(bits, self.rate * missing - units)
+
+    @cached_property
+    def log_probabilities(self) -> Floats:
+        """(4): the log probability of stopping at each position."""
+        rate, result = float(self.rate), np.full(len(self.counts), -math.inf)
+        for a, log_chance in zip(*self._log_thresholds(), strict=True):
+            hazard = -rate * np.maximum(a - self.counts, 0)
+            hazard[-1] = 0.0
+            with np.errstate(divide="ignore"):
+                survival = np.cumsum(np.log(-np.expm1(hazard)))
+            hazard[1:] += survival[:-1]
+            result = np.logaddexp(result, log_chance + hazard)
+        return result
+
+    def _log_thresholds(self) -> tuple[Ints, Floats]:
+        """a and log P[A = a], as far as it matters to any position."""
+        rate, first = float(self.rate), math.ceil(self.target)
+        beyond = math.ceil((50 + math.log(len(self.counts))) / rate)
+        above = np.arange(max(0, int(self.counts[-1]) - first) + beyond + 1)
+        head = float(first - self.target)
+        start = np.where(above > 0, above - 1 + head, 0.0)
+        with np.errstate(divide="ignore"):
+            return first + above, np.log(-np.expm1(-rate * (above + head - start))) - rate * start
+
+
+def _rest_of_unit_coin(bits: Bits) -> bool:
+    """A coin of probability 1/e whose first fair coin came up heads: 2/e."""
+    tosses = 3
+    while draws.below(bits, tosses) == 0:
+        tosses += 1
+    return tosses % 2 == 1
+
+
+def _geometric(bits: Bits, rate: Fraction) -> int:
+    """k = 0, 1, ... with P[at least k] = exp(-rate k), exactly.
+
+    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2, without its sign.
+    """
+    while True:
+        remainder = draws.below(bits, rate.denominator)
+        if draws.bernoulli_exp(bits, Fraction(remainder, rate.denominator)):
+            break
+    quotient = 0
+    while draws.bernoulli_exp(bits, Fraction(1)):
+        quotient += 1
+    return (remainder + rate.denominator * quotient) // rate.numerator
+
+
+@dataclass(frozen=True, eq=False)
+class AboveThresholdLaw:
+    """The law of all answers: independent walks, sorted."""
+
+    grid: Grid
+    steps: Ints
+    walks: tuple[Walk, ...]
+    order: Ints
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability of exactly these values, in the order of the quantiles."""
+        if len(values) != len(self.walks) or len(values) > MOST_ASSIGNMENTS:
+            raise ValueError(
+                f"values must be {len(self.walks)} answers, at most {MOST_ASSIGNMENTS}, "
+                f"got {len(values)}"
+            )
+        numbers = [self.grid.kind.number(value, "values") for value in values]
+        steps = self.grid.encode(np.array(numbers))
+        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
+            raise ValueError("values must be points of the grid")
+        answer = steps[self.order]
+        if (np.diff(answer) < 0).any() or not np.isin(answer, self.steps).all():
+            return -math.inf
+        places = np.searchsorted(self.steps, answer)
+        chances = np.array([self._by_step(walk)[places] for walk in self.walks])
+        # Equal values were counted once for each of their orders.
+        _, repeats = np.unique(answer, return_counts=True)
+        return _log_permanent(chances) - sum(math.lgamma(count + 1) for count in repeats)
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+        stops = [walk.draw(bits) for walk in self.walks]
+        walked = [
+            stop if walk.rising else len(self.steps) - 1 - stop
+            for walk, stop in zip(self.walks, stops, strict=True)
+        ]
+        answer = np.empty(len(walked), dtype=np.int64)
+        answer[self.order] = self.steps[np.sort(walked)]
+        return tuple(self.grid.decode(answer))
+
+    @staticmethod
+    def _by_step(walk: Walk) -> Floats:
+        return walk.log_probabilities if walk.rising else walk.log_probabilities[::-1]
+
+
+def _log_permanent(log_chances: Floats) -> float:
+    """log of the sum over all ways in which the walks (rows) yield the values (columns)."""
+    rows = len(log_chances)
+    sums = np.full(1 << rows, -math.inf)
+    sums[0] = 0.0
+    for used in range((1 << rows) - 1):
+        for row in range(rows):
+            if not used >> row & 1:
+                term = sums[used] + log_chances[row, used.bit_count()]
+                sums[used | 1 << row] = np.logaddexp(sums[used | 1 << row], term)
+    return float(sums[-1])

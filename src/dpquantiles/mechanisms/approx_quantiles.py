@@ -1,0 +1,47 @@
+"""ApproximateQuantiles: the middle quantile first, then both halves of the records, and so on.
+
+Kaplan, Schnapp, Stemmer, "Differentially Private Approximate Quantiles" (ICML 2022, arXiv
+2110.05429v1, Algorithm 1): the middle one of m quantiles by an exponential mechanism, the records
+split at the answer, the lower quantiles on the lower part, the upper ones on the upper part.
+
+    levels    L = floor(log2 m) + 1                                                            (1)
+
+This is the tree of `recursive_joint_exp.py` with one quantile per node, and its equations hold. Two
+things differ from the paper. A node aims at the nominal number of records on either side of its
+cut, not at a fraction of its true size: with a records below the cut and b above it,
+
+    P[o] ~ exp(-c (|a - t| + |b - (nu - t)|)) plus a floor,                                    (2)
+
+t and nu the public targets of the node. A record is in a or in b, so the utility moves by one at
+most. At rate c a level costs 2 c under add-remove and 4 c under swap, whatever the quantile, and
+beyond the mismatch of the node's size an error of one rank costs 2 c. (With the utility
+-|a - q' n'| and true sizes an error of one rank costs c and a level up to 2 c max(q', 1 - q'): no
+better at the median, and worse elsewhere.) And ties are told apart by labels, (5) of
+`recursive_joint_exp.py`, so that a cut can fall inside an atom.
+
+Proof: `approx_quantiles.md` beside this file.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproximateQuantiles(RecursiveJointExp):
+    """All quantiles `q`, halving the records again and again, at total privacy loss `epsilon`."""
+
+    name: ClassVar[str] = "approx_quantiles"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="n log n + m R",
+        when="a baseline for many quantiles; recursive_joint_exp is more accurate",
+    )
+
+    @staticmethod
+    def parts(m: int) -> int:
+        """(1)."""
+        return m.bit_length()

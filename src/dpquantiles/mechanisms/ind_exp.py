@@ -1,0 +1,171 @@
+"""IndExp and AppIndExp: every quantile by an exponential mechanism of its own.
+
+The baselines of Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv
+2102.08244), on a grid, with ties treated as sets, and a rank window. JointExp for one quantile is
+the exponential mechanism for it: under swap neighbors its utility is -2 p at rate epsilon_1 / 4,
+
+    p = distance of T = round(q n) to [lo(o), hi(o)],   P[o] ~ exp(-epsilon_1 p / 2)           (1)
+
+plus the floor of JointExp; under add-remove it is (1) to (4) of `joint_exp.py` with m = 1. The m
+answers are drawn independently and then put in order. The two differ in what each may spend:
+
+    IndExp      epsilon_1 = epsilon / m, or of a rho the largest one with m rho_BR(epsilon_1) <= rho
+    AppIndExp   the largest epsilon_1 whose m-fold composition is (epsilon, delta)-DP, by Dong,
+                Durfee, Rogers (arXiv 1909.13830v3), Theorem 3                                 (2)
+
+Putting the answers in order is post-processing. It makes the probability of a vector a sum over all
+ways in which the independent answers can form it:
+
+    P[o] = sum over permutations s of prod_k P_k[o_s(k)] / prod of multiplicities of o!        (3)
+
+Proof: `ind_exp.md` beside this file.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
+from dpquantiles.kernels.algebra import Floats
+from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
+from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.shares import EvenShares, Shares
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, per_call_epsilon
+from dpquantiles.views import Demand, SortedView, WindowView
+from dpquantiles.views.demand import merged
+
+MOST_PERMUTED = 16
+"""The most quantiles for which (3) is computed: its cost is 2**m."""
+
+
+class OneByOne(Shares):
+    """Independent answers, each at `each`."""
+
+    @property
+    def singles(self) -> list[JointExp]:
+        """One mechanism per quantile, in ascending order."""
+        shared = {"epsilon": self.each, "neighbors": self.neighbors, "size": self.size}
+        return [JointExp(q=(q,), **shared) for q in sorted(self.q)]  # type: ignore[arg-type]
+
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """The records around every target; all of them while the size is still to be bought."""
+        if self.neighbors is Neighbors.ADD_REMOVE and self.size is None:
+            return Demand.everything(n)
+        runs = [run for single in self.singles for run in single.demand(n, grid)]
+        return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
+
+    def law(self, view: SortedView) -> "IndExpLaw":
+        """The exact distribution (3) on the records of a view, which is read once."""
+        self.public_size(view.n)
+        window = WindowView.of(view, self.demand(view.n, view.grid))
+        laws = tuple(single.law(window) for single in self.singles)
+        return IndExpLaw(laws, tuple(np.argsort(self.q, kind="stable").tolist()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndExp(EvenShares, OneByOne):
+    """Each of the m quantiles at a share of 1 / m of the budget."""
+
+    name: ClassVar[str] = "ind_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="m R",
+        when="a baseline: same as joint_exp for one quantile, worse for more",
+    )
+
+    @staticmethod
+    def parts(m: int) -> int:
+        return m
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppIndExp(OneByOne):
+    """Each of the m quantiles at the epsilon that (2) allows for all together."""
+
+    name: ClassVar[str] = "app_ind_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("approximate",),
+        neighbors=("swap", "add-remove"),
+        cost="m R",
+        when="a baseline with delta: better than ind_exp from about five quantiles on",
+    )
+    delta: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "delta", require.fraction(delta=self.delta))
+
+    @classmethod
+    def within(cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Self:
+        """Spends epsilon and delta as they are."""
+        if not isinstance(budget, ApproxDP):
+            raise ValueError(f"budget must be an (epsilon, delta) for app_ind_exp, got {budget}")
+        epsilon, delta = budget.epsilon, budget.delta
+        return cls(q=q, epsilon=epsilon, delta=delta, neighbors=budget.neighbors, size=size)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """(epsilon, delta)-differential privacy by (2)."""
+        neighbors = Neighbors(self.neighbors)
+        return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbors=neighbors)
+
+    @property
+    def each(self) -> float:
+        return per_call_epsilon(self.epsilon, self.delta, len(self.q))
+
+
+@dataclass(frozen=True)
+class IndExpLaw:
+    """The law (3): independent answers in ascending order of their quantiles, then put in order."""
+
+    singles: tuple[JointExpLaw, ...]
+    order: tuple[int, ...]
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability (3) that exactly these values are released."""
+        if len(values) != len(self.order):
+            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
+        if len(values) > MOST_PERMUTED:
+            raise ValueError(
+                f"values must be at most {MOST_PERMUTED} answers, got {len(values)}: the "
+                "probability is a sum over all permutations"
+            )
+        answers = [values[place] for place in self.order]
+        chances = np.array([[law.log_probability([v]) for v in answers] for law in self.singles])
+        if any(a > b for a, b in itertools.pairwise(answers)):
+            return -math.inf
+        repeats = sum(math.lgamma(count + 1) for count in Counter(answers).values())
+        return _log_permanent(chances) - repeats
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+        answers = sorted(law.draw(bits)[0] for law in self.singles)
+        places = sorted(range(len(answers)), key=self.order.__getitem__)
+        return tuple(answers[place] for place in places)
+
+
+def _log_permanent(chances: Floats) -> float:
+    """log of the sum over permutations of the product of entries, row by row over sets of columns.
+
+    All terms are positive, so no precision is lost.
+    """
+    m = len(chances)
+    sets = np.arange(1 << m)
+    masses = np.full(1 << m, -math.inf)
+    masses[0] = 0.0
+    for row in chances:
+        grown = np.full(1 << m, -math.inf)
+        for column, chance in enumerate(row):
+            without = sets[sets & (1 << column) == 0]
+            place = without | (1 << column)
+            grown[place] = np.logaddexp(grown[place], masses[without] + chance)
+        masses = grown
+    return float(masses[-1])

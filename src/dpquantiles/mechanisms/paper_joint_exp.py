@@ -1,0 +1,224 @@
+"""PaperJointExp: JointExp as it was published, on the continuum, for reproductions.
+
+Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), Sections 3.1 to
+3.3. The sorted records x_1 .. x_n between bounds x_0 = a and x_{n+1} = b cut the range into n + 1
+intervals; ties enclose intervals of width zero. Proof: `paper_joint_exp.md` beside this file.
+
+    utility    u(s) = - sum_{k=1}^{m+1} |i_k - i_{k-1} - n_k|,  i_0 = 0, i_{m+1} = n            (1)
+    law        P[s] proportional to exp(c u(s)) prod_k w(i_k) / prod_i count_i(s)!              (2)
+    rate       c = epsilon / (2 D),  D = 2 (swap),  D = 2 (1 - min_k gap_k) (add-remove)        (3)
+
+for nondecreasing sequences s of m intervals, w the widths, gap_k = q_k - q_{k-1}, n_k = gap_k n
+with the true n and no rounding; then a uniform point in each interval, in order. The paper sums by
+Fourier transform, which loses all masses that lie 16 digits below the largest: its answers go wrong
+from about 80 quantiles on. Here the same sums are two scans of positive terms each, in logarithms:
+
+    first copy      A_k(i) = sum_{j<i} F_{k-1}(j) exp(-c |i - j - n_k|)                         (4)
+    all copies      F_k(i) = sum_{r=1}^{k} w(i)^r / r! A_{k-r+1}(i) exp(-c N_{k,r}),            (5)
+                    N_{k,r} the last r - 1 of n_1 .. n_k together
+
+Research only: the points inside the intervals are floating-point numbers whose last digits depend
+on the ends of the interval, that is, on records; rounding to the grid helps but proves nothing.
+Tied data are answered badly, as in the paper. `joint_exp` has neither flaw.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.kernels import draws, scans
+from dpquantiles.kernels.algebra import Floats, Logarithms
+from dpquantiles.kernels.scans import Decay
+from dpquantiles.kernels.smooth import uniform
+from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.privacy import Guarantee, Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import Demand, SortedView
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperJointExp:
+    """All quantiles `q` at once at total privacy loss `epsilon`, as published; research only."""
+
+    name: ClassVar[str] = "paper_joint_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate"),
+        neighbors=("swap", "add-remove"),
+        cost="m n + m^2 n",
+        when="only to reproduce the paper's figures",
+        uses_size=False,
+        needs_bounds=True,
+        research_only=True,
+    )
+    q: tuple[float, ...]
+    epsilon: float
+    neighbors: str = Neighbors.SWAP
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+
+    @classmethod
+    def within(
+        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+    ) -> "PaperJointExp":
+        """Spends epsilon as it is."""
+        if not hasattr(budget, "epsilon"):
+            raise ValueError(f"paper_joint_exp must have an epsilon to spend, got {budget}")
+        if size is not None:
+            raise ValueError(f"size must be left out: no public size is used, got {size!r}")
+        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
+
+    @property
+    def guarantee(self) -> PureDP:
+        """epsilon-differential privacy of the real-valued mechanism."""
+        neighbors = Neighbors(self.neighbors)
+        return PureDP(epsilon=self.epsilon, neighbors=neighbors, research_only=True)
+
+    @property
+    def gaps(self) -> Floats:
+        """What lies between neighboring quantiles, the ends included."""
+        return np.diff([0.0, *sorted(self.q), 1.0])
+
+    @property
+    def sensitivity(self) -> float:
+        """D of (3)."""
+        return 2.0 if self.neighbors is Neighbors.SWAP else 2.0 * (1.0 - float(self.gaps.min()))
+
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """All records: every interval has a mass."""
+        _require_even_spacing(grid)
+        return Demand.everything(n)
+
+    def intervals(self, view: SortedView) -> "IntervalLaw":
+        """The law (2) of the intervals on the records of a view."""
+        records = view.order_statistics(np.arange(view.n, dtype=np.int64))
+        edges = np.concatenate([[0], records, [view.grid.size - 1]]).astype(np.float64)
+        return IntervalLaw(edges, self.gaps * view.n, self.epsilon / (2 * self.sensitivity))
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release."""
+        _require_even_spacing(view.grid)
+        steps = np.zeros(len(self.q), dtype=np.int64)
+        if view.grid.size > 1:
+            points = self.intervals(view).draw_points(bits)
+            steps[np.argsort(self.q, kind="stable")] = np.rint(points).astype(np.int64)
+        steps = np.minimum(steps, view.grid.size - 1)
+        return released(self, view, bits, view.grid.decode(steps))
+
+
+def _require_even_spacing(grid: Grid) -> None:
+    if isinstance(grid, FloatGrid):
+        raise ValueError(
+            "bounds must be given for paper_joint_exp, which measures lengths of intervals, got a "
+            "grid without; joint_exp and above_threshold work without bounds"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalLaw:
+    """The law (2) for given edges x_0 .. x_{n+1}, advances n_1 .. n_{m+1} and rate c."""
+
+    edges: Floats
+    advances: Floats
+    rate: float
+
+    @property
+    def last(self) -> int:
+        """n, which is also the number of the last interval."""
+        return len(self.edges) - 2
+
+    @property
+    def count(self) -> int:
+        """m, how many intervals are drawn."""
+        return len(self.advances) - 1
+
+    @cached_property
+    def log_widths(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(np.diff(self.edges))
+
+    @cached_property
+    def masses(self) -> tuple[Floats, Floats]:
+        """A of (4) and F of (5), row k-1 for the k-th answer, as logarithms."""
+        first = np.full((self.count, self.last + 1), -math.inf)
+        total = first.copy()
+        decay = Decay.of(self.rate, 2 * self.last + 1, Logarithms())
+        for k in range(self.count):
+            if k:
+                first[k] = self._step(total[k - 1], float(self.advances[k]), decay)
+            else:
+                first[0] = self._fade(np.arange(self.last + 1), 0)
+            total[k] = Logarithms().total(self._copies(first, k, slice(None)))
+        return first, total
+
+    def _fade(self, distance: Ints, k: int) -> Floats:
+        """log exp(-c |distance - n_{k+1}|)."""
+        return np.asarray(-self.rate * np.abs(distance - self.advances[k]))
+
+    def _step(self, mass: Floats, advance: float, decay: Decay) -> Floats:
+        """(4): intervals at most `whole` back are a window, those further back a prefix."""
+        whole = min(math.floor(advance), self.last)
+        padded = np.concatenate([np.full(whole, -math.inf), mass])
+        near = scans.window(padded, whole, decay)[: len(mass)] - self.rate * (advance - whole)
+        far = np.full(len(mass), -math.inf)
+        far[whole + 1 :] = scans.prefix(mass, decay)[: len(mass) - whole - 1]
+        return np.logaddexp(near, far - self.rate * (whole + 1 - advance))
+
+    def _copies(self, first: Floats, k: int, cells: slice) -> Floats:
+        """The terms of (5): row r-1 for r copies, the last of which is answer k (from zero)."""
+        copies = np.arange(1, k + 2)
+        stayed = np.concatenate([[0.0], np.cumsum(self.advances[k:0:-1])])
+        fixed = -self.rate * stayed - np.array([math.lgamma(r + 1) for r in copies])
+        volumes = copies[:, None] * self.log_widths[cells]
+        return np.asarray(first[k::-1, cells] + fixed[:, None] + volumes)
+
+    @cached_property
+    def log_mass(self) -> float:
+        """log of the sum of all weights."""
+        return float(Logarithms().total(self._ends()))
+
+    def _ends(self) -> Floats:
+        distance = self.last - np.arange(self.last + 1)
+        return np.asarray(self.masses[1][-1] + self._fade(distance, self.count))
+
+    def log_probability(self, sequence: tuple[int, ...]) -> float:
+        """The log probability of a sequence of intervals."""
+        chosen, repeats = np.unique(sequence, return_counts=True)
+        utility = -np.abs(np.diff([0, *sequence, self.last]) - self.advances).sum()
+        volume = (repeats * self.log_widths[chosen]).sum()
+        orders = sum(math.lgamma(r + 1) for r in repeats.tolist())
+        return float(self.rate * utility + volume - orders - self.log_mass)
+
+    def draw(self, bits: Bits) -> list[int]:
+        """A sequence of intervals, from the last to the first."""
+        first, total = self.masses
+        k, weights, drawn = self.count - 1, self._ends(), list[int]()
+        while True:
+            interval = draws.weighted(bits, weights, Logarithms())
+            terms = self._copies(first, k, slice(interval, interval + 1))[:, 0]
+            copies = 1 + draws.weighted(bits, terms, Logarithms())
+            drawn += [interval] * copies
+            k -= copies
+            if k < 0:
+                return drawn[::-1]
+            distance = interval - np.arange(interval)
+            weights = total[k, :interval] + self._fade(distance, k + 1)
+
+    def draw_points(self, bits: Bits) -> Floats:
+        """A uniform point in each drawn interval, in order."""
+        intervals = np.array(self.draw(bits))
+        share = np.array([uniform(bits) for _ in intervals])
+        low, high = self.edges[intervals], self.edges[intervals + 1]
+        return np.sort(low + share * (high - low))

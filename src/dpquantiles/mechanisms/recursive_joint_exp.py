@@ -1,0 +1,270 @@
+"""RecursiveJointExp: a tree of JointExps, each on the records between answers found before.
+
+The quantiles cut the records into m + 1 cells. A public tree with L levels groups the cells: the
+root finds a few cuts by one JointExp, the nodes below find those inside each group, and so on.
+
+    targets   T_0 = 0,  T_k = round(q_k nu),  T_{m+1} = nu,  nu the public size                (1)
+    node      cuts k_0 < k_1 < ... < k_b; the ends o_{k_0}, o_{k_b} are known, it finds the others
+    records   those with o_{k_0} <= x < o_{k_b}, to the end of the data for the last node      (2)
+    law       JointExp for add-remove neighbors, with the nominal size T_{k_b} - T_{k_0} as its
+              public size, targets T_{k_i} - T_{k_0}, on the grid points o_{k_0} .. o_{k_b}    (3)
+
+By (2) a record is in one node of each level at most, and the true sizes of nodes enter only as the
+end error of (3), so one record costs the epsilon of one JointExp per level, and a swap that of two:
+
+    each JointExp has   epsilon / L  (add-remove)   or   epsilon / (2 L)  (swap)               (4)
+
+Ties would all fall on one side of a cut and spoil the sizes of both parts, so records are told
+apart first: the j-th of the records that share a grid point gets the j-th label of a fixed public
+sequence, van der Corput's 0, 1/2, 1/4, 3/4, 1/8, ..., and everything above runs on
+
+    steps     2**b x + 2**b label(j),   j = 0, 1, 2, ... among the records at x                (5)
+
+One record more at x is one step more among (5), so neighbors stay neighbors. Labels are dropped
+from what is released. Proof: `recursive_joint_exp.md` beside this file.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.kinds import INTEGER, Kind
+from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
+from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.shares import EvenShares
+from dpquantiles.privacy import Neighbors
+from dpquantiles.views import Demand, PartView, SortedView
+from dpquantiles.views.protocol import Ints
+
+MOST_ALONE = 24
+"""Up to this many cells are found by one JointExp."""
+
+MOST_FAN = 12
+"""More cells get as many levels as leave nodes with this many at most."""
+
+MOST_SUMMED = 1 << 16
+"""The most vectors of labels over which `log_probability` adds up."""
+
+
+class Node(NamedTuple):
+    """The cuts that one JointExp finds, between two that are known, and the nodes between them."""
+
+    cuts: tuple[int, ...]
+    children: "tuple[Node | None, ...]"
+
+    def nodes(self) -> "Iterator[Node]":
+        """This node and all below it."""
+        yield self
+        for child in self.children:
+            if child:
+                yield from child.nodes()
+
+
+def grow(first: int, last: int, levels: int) -> Node | None:
+    """A tree of this depth over the cells between two cuts, as even as possible."""
+    width = last - first
+    if width < 2:
+        return None
+    fan = next(b for b in itertools.count(2) if b**levels >= width)
+    cuts = tuple(first + width * k // fan for k in range(fan + 1))
+    return Node(cuts, tuple(grow(*pair, levels - 1) for pair in itertools.pairwise(cuts)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecursiveJointExp(EvenShares):
+    """All quantiles `q` by a tree of JointExps at total privacy loss `epsilon`.
+
+    The tree depends on the number of quantiles alone. All records are read, in order, once.
+    """
+
+    name: ClassVar[str] = "recursive_joint_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="n log n + m R / L",
+        when="many quantiles (over 30) of data without narrow clusters",
+    )
+
+    @staticmethod
+    def parts(m: int) -> int:
+        """L, the number of levels: measured to be best on normal data."""
+        if m < MOST_ALONE:
+            return 1
+        return next(levels for levels in itertools.count(2) if MOST_FAN**levels > m)
+
+    @property
+    def tree(self) -> Node:
+        """The public tree over the cuts 0 .. m+1."""
+        m = len(self.q)
+        root = grow(0, m + 1, self.parts(m))
+        assert root is not None
+        return root
+
+    @property
+    def node_epsilon(self) -> float:
+        """(4)."""
+        return self.each / 2 if self.neighbors is Neighbors.SWAP else self.each
+
+    def node_mechanism(self, node: Node, targets: Sequence[int]) -> JointExp:
+        """The JointExp (3) of a node."""
+        first, *inner, last = (targets[cut] for cut in node.cuts)
+        nominal = last - first
+        return JointExp(
+            q=tuple((target - first) / max(nominal, 1) for target in inner),
+            epsilon=self.node_epsilon,
+            neighbors=Neighbors.ADD_REMOVE,
+            size=nominal,
+        )
+
+    def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
+        """All records: where it looks next depends on what it found."""
+        return Demand.everything(n)
+
+    def law(self, view: SortedView) -> "RecursiveLaw":
+        """The exact distribution on the records of a view."""
+        nu = self.public_size(view.n)
+        targets = [0, *np.rint(np.sort(self.q) * nu).astype(np.int64).tolist(), nu]
+        told_apart = ToldApart.of(view, nu)
+        nodes = {node: self.node_mechanism(node, targets) for node in self.tree.nodes()}
+        for mechanism in nodes.values():
+            mechanism.demand(0, told_apart.grid)  # refuses what is too large, before any draw
+        order = tuple(np.argsort(self.q, kind="stable").tolist())
+        return RecursiveLaw(view.grid, told_apart, self.tree, nodes, order)
+
+
+@dataclass(frozen=True)
+class StepGrid:
+    """A grid whose values are its steps."""
+
+    size: int
+    kind: ClassVar[Kind] = INTEGER
+
+    def encode(self, numbers: NDArray[Any]) -> Ints:
+        return np.asarray(np.clip(numbers, 0, self.size - 1), dtype=np.int64)
+
+    def decode(self, steps: Ints) -> list[Any]:
+        return [int(step) for step in steps]
+
+    def describe(self) -> dict[str, object]:
+        return {"name": "steps", "points": self.size}
+
+
+@dataclass(frozen=True, eq=False)
+class ToldApart:
+    """The records of a view as distinct steps (5) of a finer grid, in order."""
+
+    records: Ints
+    grid: StepGrid
+    shift: int
+
+    @classmethod
+    def of(cls, view: SortedView, nu: int) -> "ToldApart":
+        """Labels for about nu records that share a grid point, as far as the steps fit 62 bits.
+
+        When labels run out they repeat; the largest grids have a single one.
+        """
+        room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
+        shift = min(max(1, nu.bit_length()), room)
+        steps = view.order_statistics(np.arange(view.n, dtype=np.int64))
+        place = np.arange(view.n) - np.searchsorted(steps, steps, side="left")
+        records = np.sort((steps << shift) + van_der_corput(place, shift))
+        return cls(records, StepGrid(view.grid.size << shift), shift)
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+    def order_statistics(self, index: Ints) -> Ints:
+        return self.records[index]
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        below, through = (np.searchsorted(self.records, steps, side=s) for s in ("left", "right"))
+        return below, through
+
+
+def van_der_corput(index: Ints, bits: int) -> Ints:
+    """The lowest `bits` bits of each number, in reverse order."""
+    found = np.zeros_like(index)
+    for bit in range(bits):
+        found |= ((index >> bit) & 1) << (bits - 1 - bit)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RecursiveLaw:
+    """The law of the tree on one data set; cuts are steps (5), answers are cuts without labels."""
+
+    grid: Grid
+    records: ToldApart
+    tree: Node
+    nodes: dict[Node, JointExp]
+    order: tuple[int, ...]
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+        steps = np.empty(len(self.order), dtype=np.int64)
+        steps[list(self.order)] = np.array(self.draw_cuts(bits)) >> self.records.shift
+        return tuple(self.grid.decode(steps))
+
+    def draw_cuts(self, bits: Bits) -> tuple[int, ...]:
+        """One draw of all cuts, in ascending order."""
+        cuts = {0: 0, len(self.order) + 1: self.records.grid.size - 1}
+        for node in self.tree.nodes():
+            law = self.node_law(node, cuts[node.cuts[0]], cuts[node.cuts[-1]])
+            cuts.update(zip(node.cuts[1:-1], law.draw(bits), strict=True))
+        return tuple(cuts[k + 1] for k in range(len(self.order)))
+
+    def node_law(self, node: Node, low: int, high: int) -> JointExpLaw:
+        """(3), on the records (2) between two cuts."""
+        last = node.cuts[-1] == len(self.order) + 1
+        (start, stop), _ = self.records.ranks(np.array([low, high]))
+        part = PartView(self.records, int(start), self.records.n if last else int(stop), low, high)
+        return self.nodes[node].law(part)
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability that exactly these values are released: a sum over all labels."""
+        steps = self._steps(values)
+        labels = range(1 << self.records.shift)
+        if len(labels) ** len(steps) > MOST_SUMMED:
+            raise ValueError(
+                f"values have {len(labels)} labels each, which is too many to add up for "
+                f"{len(steps)} of them; log_probability_of_cuts needs no sum"
+            )
+        fine = [[(step << self.records.shift) + label for label in labels] for step in steps]
+        logs = [self.log_probability_of_cuts(cuts) for cuts in itertools.product(*fine)]
+        return float(np.logaddexp.reduce(logs))
+
+    def log_probability_of_cuts(self, cuts: Sequence[int]) -> float:
+        """The log probability of these cuts, in ascending order: a product over the nodes."""
+        if any(a > b for a, b in itertools.pairwise(cuts)):
+            return -math.inf
+        known = (0, *cuts, self.records.grid.size - 1)
+        logs = []
+        for node in self.tree.nodes():
+            low, *inner, high = (known[cut] for cut in node.cuts)
+            logs.append(self._remembered(node, low, high, tuple(inner)))
+        return math.fsum(logs)
+
+    @cached_property
+    def _remembered(self) -> Any:
+        """What a node says of its cuts, each question answered once."""
+        node_law = cache(self.node_law)
+        return cache(lambda node, low, high, cuts: node_law(node, low, high).log_probability(cuts))
+
+    def _steps(self, values: Sequence[Any]) -> list[int]:
+        """Values of the grid's type as steps, in ascending order of the quantiles."""
+        if len(values) != len(self.order):
+            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
+        numbers = [self.grid.kind.number(values[place], "values") for place in self.order]
+        steps = self.grid.encode(np.array(numbers))
+        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
+            raise ValueError("values must be points of the grid")
+        return [int(step) for step in steps]

@@ -1,0 +1,286 @@
+"""SliceQuantiles: noisy ranks first, then one small exponential mechanism around each.
+
+Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh, "Differentially Private Quantiles with
+Smaller Error" (arXiv 2505.13662v2), on an integer grid, with exact noise, and with windows that
+shrink where noisy ranks come close, so that no outcome of the noise has to be left out.
+
+    ranks     r_i = T_i + eta_i,  eta_i = sum of z_j over the Fenwick nodes j of the prefix i,
+              P[z_j] proportional to exp(-a |z_j|)                                            (1)
+    gap       g_i = min(r_i - max_{j<i} r_j,  min_{j>i} r_j - r_i)                            (2)
+    cap       k_i = (g_i - w) / t, cut to [0, h]                                              (3)
+    answer    P[o_i = o] proportional to exp(-c min(k_i, dist(r_i, [lo(o), hi(o)])))          (4)
+
+`lo(o)` and `hi(o)` count the records below, and at or below, o; below the first grid point and
+above the last the records go on for ever. A record more or less moves all records after it by one
+rank, which the noise can make up for by moving a suffix of the ranks; only the windows on both
+sides of it notice. With L nodes over any index and D the most in which two indices differ,
+
+    add-remove   L a + c (2 + 1/t) + ln(1 + m / 2w)
+    swap         D a + c (3 + 2/t) + ln(1 + m / 2w)                                           (5)
+
+The published accounting is eps_1 + 2 eps_2 and 2 eps_1 + 3 eps_2, for windows that do not meet.
+(5) holds for every outcome of the noise: 1/t pays for windows that shrink, the last term for the
+one rank that the larger data set has and the smaller has not. Proof: `slice_quantiles.md`.
+
+Only 2h records around every rank are asked for; which ones depends on the noise.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
+from dpquantiles.kernels import draws
+from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import Demand, SortedView
+
+Ints = NDArray[np.int64]
+
+RANK_SHARE = Fraction(3, 5)
+"""The share of epsilon that pays for noisy ranks."""
+
+EDGE_SHARE = Fraction(1, 20)
+"""The share that pays for the last term of (5)."""
+
+MISS_CHANCE = 0.01
+"""About the chance that some answer comes from outside its window, or that some window shrinks."""
+
+LEAST_SLOPE, MOST_SLOPE = 2, 32
+"""t of (3): from 2 on windows are disjoint, and the larger, the less their shrinking costs."""
+
+MOST_DECAY = Fraction(64)
+GUARD_BITS = 64
+
+
+class Plan(NamedTuple):
+    """All that decides privacy: public numbers."""
+
+    targets: Ints
+    noise: Fraction
+    """a of (1)."""
+    decay: Fraction
+    """c of (4), per rank."""
+    reach: int
+    """h of (3)."""
+    slope: int
+    """t of (3)."""
+    margin: int
+    """w of (3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SliceQuantiles:
+    """Quantiles `q` at total privacy loss `epsilon`, for many of them on very many records.
+
+    `size` is the public size under add-remove neighbors, where it must be given. Refuses, from
+    public numbers alone, when the targets are too close for windows of a useful size.
+    """
+
+    name: ClassVar[str] = "slice_quantiles"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="m R, R about 2 ln(m K) / epsilon",
+        when="many quantiles, far apart in rank, of very many records on a huge domain",
+    )
+    q: tuple[float, ...]
+    epsilon: float
+    neighbors: str = Neighbors.SWAP
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        known = require.choice(Neighbors, neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(known))
+        if (self.size is None) != (self.neighbors is Neighbors.SWAP):
+            raise ValueError(
+                "size must be given under add-remove neighbors, and left out under swap, "
+                f"where the number of records is public, got {self.size!r}"
+            )
+        if self.size is not None:
+            object.__setattr__(self, "size", require.count(size=self.size))
+        if self._noise() < draws.LEAST_RATE:
+            raise ValueError(f"epsilon must be at least 1e-9 here, got {self.epsilon!r}")
+
+    @classmethod
+    def within(
+        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+    ) -> "SliceQuantiles":
+        """Spends epsilon as it is; of a rho, the epsilon whose square is twice as much."""
+        if isinstance(budget, ZCDP):
+            epsilon = math.sqrt(2 * budget.rho) * (1 - 1e-12)
+            return cls(q=q, epsilon=epsilon, neighbors=budget.neighbors, size=size)
+        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors, size=size)
+
+    @property
+    def guarantee(self) -> PureDP:
+        """epsilon-differential privacy, for every outcome of the noise."""
+        return PureDP(epsilon=self.epsilon, neighbors=Neighbors(self.neighbors))
+
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """Everything, because the ranks are noisy; it asks for 2h records around each."""
+        self.plan(n, grid)
+        return Demand.everything(n)
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release."""
+        plan = self.plan(view.n, view.grid)
+        ranks = plan.targets + prefix_noise(draws.discrete_laplaces(bits, plan.noise, self._m))
+        caps = caps_of(ranks, plan)
+        windows = _windows(view, ranks, -(-caps // plan.slope))
+        table = weights(plan)
+        drawn = [
+            draw(bits, *slots(window, int(cap), view.grid.size, plan.slope), table)
+            for window, cap in zip(windows, caps, strict=True)
+        ]
+        known = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
+        values = view.grid.decode(np.array([known[q] for q in self.q], dtype=np.int64))
+        size = view.n if self.size is None else self.size
+        return released(self, view, bits, values, size=size)
+
+    @property
+    def _m(self) -> int:
+        return len(set(self.q))
+
+    def _noise(self) -> Fraction:
+        nodes = diameter(self._m) if self.neighbors is Neighbors.SWAP else self._m.bit_length()
+        return min(draws.MOST_RATE, RANK_SHARE * Fraction(self.epsilon) / nodes)
+
+    def plan(self, n: int, grid: Grid) -> Plan:
+        """All parameters from public numbers; refuses where windows would be too small."""
+        nu, q = n if self.size is None else self.size, np.array(sorted(set(self.q)))
+        targets = np.rint(q * nu).astype(np.int64)
+        edge = EDGE_SHARE * Fraction(self.epsilon)
+        margin = math.ceil(Fraction(self._m) / (2 * edge + edge**2))
+        spread = self._spread()
+        whole, shrinking = (3, 2) if self.neighbors is Neighbors.SWAP else (2, 1)
+        budget = (1 - RANK_SHARE - EDGE_SHARE) * Fraction(self.epsilon)
+        depth = math.log(2 * self._m * grid.size / MISS_CHANCE)
+        unit, slope = depth / float(budget), MOST_SLOPE
+        if self._m > 1:
+            spare = int(np.diff(targets).min()) - margin - spread
+            slope = min(slope, math.floor((spare / unit - shrinking) / whole))
+        if slope < LEAST_SLOPE:
+            gap = 1 + margin + spread + (LEAST_SLOPE * whole + shrinking) * unit
+            raise ValueError(self._refusal(nu, gap / float(np.diff(q).min())))
+        decay = min(MOST_DECAY, budget / (whole + Fraction(shrinking, slope)))
+        reach = math.ceil(depth / decay)
+        return Plan(targets, self._noise(), decay, reach, slope, margin)
+
+    def _spread(self) -> int:
+        """By how much noise may narrow a gap, but for a chance of MISS_CHANCE."""
+        nodes = self._m.bit_length() + 1
+        return math.ceil(2 / self._noise() * (0.3 * nodes + math.log(self._m / MISS_CHANCE)))
+
+    def _refusal(self, nu: int, needed: float) -> str:
+        held = "size" if self.size is not None else "the number of records"
+        return (
+            f"{held} must be at least about {needed:.2g} for {self._m} such quantiles at "
+            f"epsilon={self.epsilon:g} by slice_quantiles, got {nu}; take a larger epsilon, fewer "
+            "quantiles, or mechanism 'joint_exp' (few quantiles) or 'agg_tree' (many)"
+        )
+
+
+def diameter(m: int) -> int:
+    """D of (5): the most nodes in which the Fenwick paths of two indices 1 .. m+1 differ.
+
+    The parent of node k is k plus its lowest bit; m+1 stands for the root above all.
+    """
+    height, longest = [0] * (m + 2), 0
+    for k in range(1, m + 1):
+        parent = min(m + 1, k + (k & -k))
+        longest = max(longest, height[parent] + height[k] + 1)
+        height[parent] = max(height[parent], height[k] + 1)
+    return longest
+
+
+def prefix_noise(nodes: Ints) -> Ints:
+    """eta of (1): entry i-1 sums the nodes i, i less its lowest bit, and so on."""
+    sums = np.zeros(len(nodes) + 1, dtype=np.int64)
+    for i in range(1, len(nodes) + 1):
+        sums[i] = nodes[i - 1] + sums[i - (i & -i)]
+    return sums[1:]
+
+
+def caps_of(ranks: Ints, plan: Plan) -> Ints:
+    """(3) in units of 1/t of a rank, over the last axis."""
+    top = plan.slope * plan.reach
+    gaps = np.full(ranks.shape, top + plan.margin, dtype=np.int64)
+    after = ranks[..., 1:] - np.maximum.accumulate(ranks, axis=-1)[..., :-1]
+    least = np.minimum.accumulate(ranks[..., ::-1], axis=-1)[..., ::-1]
+    gaps[..., 1:] = np.minimum(gaps[..., 1:], after)
+    gaps[..., :-1] = np.minimum(gaps[..., :-1], least[..., 1:] - ranks[..., :-1])
+    return np.clip(gaps - plan.margin, 0, top)
+
+
+def _windows(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
+    """Of every rank r, the sorted records r-C+1 .. r+C; ends of the grid stand in beyond them."""
+    runs = [
+        np.arange(rank - reach, rank + reach)
+        for rank, reach in zip(ranks.tolist(), reaches.tolist(), strict=True)
+    ]
+    index = np.concatenate(runs)
+    real = np.unique(index[(index >= 0) & (index < view.n)])
+    found = view.order_statistics(real)
+    windows = []
+    for run in runs:
+        steps = np.where(run < 0, 0, view.grid.size - 1).astype(np.int64)
+        inside = (run >= 0) & (run < view.n)
+        steps[inside] = found[np.searchsorted(real, run[inside])]
+        windows.append(steps)
+    return windows
+
+
+def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, Ints]:
+    """The grid in runs of points with the same weight (4): starts, lengths, exponents c/t."""
+    reach = len(window) // 2
+    if reach == 0:
+        return np.array([0]), np.array([points]), np.array([cap])
+    starts = np.concatenate([[0], window[:reach], window[reach:] + 1])
+    lengths = np.diff(starts, append=points)
+    near = slope * np.abs(np.arange(1 - reach, reach))
+    return starts, lengths, np.concatenate([[cap], near, [cap]])
+
+
+def weights(plan: Plan) -> list[int]:
+    """Whole numbers that stand for exp(-c e / t), e = 0, 1, ..., t h.
+
+    Every one is at most exp(c/t) times the next, exactly, and not less than it.
+    """
+    factor, table = exp_below(plan.decay / plan.slope), [1 << GUARD_BITS]
+    for _ in range(plan.slope * plan.reach):
+        table.append(table[-1] * factor >> GUARD_BITS)
+    return table[::-1]
+
+
+@lru_cache(maxsize=64)
+def exp_below(x: Fraction) -> int:
+    """exp(x) for x >= 0 in units of 2**-GUARD_BITS, rounded down: the first terms of its series."""
+    scale = 1 << GUARD_BITS
+    whole, total, term = math.floor(x * scale), scale, scale
+    for k in range(1, 4 * GUARD_BITS):
+        term = term * whole // (k * scale)
+        total += term
+    return total
+
+
+def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: list[int]) -> int:
+    """A grid point in proportion to the weight of its slot, exactly."""
+    heights = [table[e] for e in exponents.tolist()]
+    masses = (a * b for a, b in zip(heights, lengths.tolist(), strict=True))
+    through = list(accumulate(masses, initial=0))
+    drawn = draws.below(bits, through[-1])
+    slot = bisect_right(through, drawn) - 1
+    return int(starts[slot] + (drawn - through[slot]) // heights[slot])

@@ -1,0 +1,256 @@
+"""RecursiveJointExp, in order of strength: law, privacy, mutants, draws, labels, tree, misuse."""
+
+import itertools
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.errors import DemandTooLarge
+from dpquantiles.grid import default_grid
+from dpquantiles.kinds import REAL
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.mechanisms.recursive_joint_exp import (
+    Node,
+    RecursiveJointExp,
+    ToldApart,
+    grow,
+    van_der_corput,
+)
+from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from tests.mechanisms import joint_exp_checks as checks
+from tests.mechanisms import recursive_checks as trees
+from tests.mechanisms.recursive_checks import TwoLevels
+from tests.test_accuracy import even_quantiles, rank_error
+
+FOUR = (0.2, 0.4, 0.6, 0.8)
+
+
+@pytest.mark.parametrize("records", [[], [1], [0, 0], [1, 1], [0, 1]])
+@pytest.mark.parametrize("size", [None, 0, 1])
+@pytest.mark.parametrize("q", [FOUR, (0.5, 0.5, 0.1)])
+def test_the_law_is_the_equation(
+    records: list[int], size: int | None, q: tuple[float, ...]
+) -> None:
+    neighbors = "swap" if size is None else "add-remove"
+    mechanism = TwoLevels(q=q, epsilon=3.0, neighbors=neighbors, size=size)
+    trees.check_equation(mechanism, records, 2, levels=2)
+
+
+def test_one_level_is_joint_exp_on_records_told_apart() -> None:
+    mechanism = RecursiveJointExp(q=(0.3, 0.6), epsilon=2.0)
+    trees.check_equation(mechanism, [0, 1, 1], 3, levels=1)
+
+
+PURE = [
+    (TwoLevels(q=FOUR, epsilon=1.0), [3], 3),
+    (TwoLevels(q=FOUR, epsilon=4.0), [3], 3),
+    (TwoLevels(q=(0.25, 0.5, 0.75), epsilon=1.0, neighbors="add-remove", size=3), [3], 3),
+    (TwoLevels(q=FOUR, epsilon=1.0, neighbors="add-remove", size=3), [2, 3], 2),
+    (TwoLevels(q=(0.5, 0.5, 0.5, 0.5), epsilon=1.0), [3], 3),
+    (RecursiveJointExp(q=(0.3, 0.6), epsilon=1.0), [3], 4),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "sizes", "points"), PURE)
+def test_all_neighbors_and_cuts_are_within_epsilon(
+    mechanism: RecursiveJointExp, sizes: list[int], points: int
+) -> None:
+    trees.check_pure(mechanism, sizes, points)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_all_neighbors_are_within_rho(neighbors: str) -> None:
+    size = 3 if neighbors == "add-remove" else None
+    budget = ZCDP(rho=0.2, neighbors=Neighbors(neighbors))
+    mechanism = TwoLevels.within(budget, q=FOUR, size=size)
+    assert isinstance(mechanism.guarantee, ZCDP)
+    assert 0.2 * (1 - 1e-6) < mechanism.guarantee.rho <= 0.2
+    trees.check_concentrated(mechanism, [2, 3] if size else [3], 2 if size else 3)
+
+
+def privacy(index: int) -> Callable[[], None]:
+    return lambda: trees.check_within(*PURE[index])
+
+
+def equation() -> None:
+    trees.check_equation(TwoLevels(q=FOUR, epsilon=3.0), [0, 1], 2, levels=2)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "check"),
+    [
+        (trees.spend_all_on_every_level, privacy(0)),
+        (trees.forget_that_a_swap_is_two_changes, privacy(0)),
+        (trees.records_at_a_cut_on_both_sides, equation),
+        (trees.true_sizes_of_parts, privacy(2)),
+        (trees.labels_spread_by_the_number_of_ties, privacy(2)),
+        (trees.split_by_rank, privacy(2)),
+    ],
+)
+def test_mutants_are_caught(
+    mutate: Callable[[pytest.MonkeyPatch], None],
+    check: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trees.check_caught(mutate, check, monkeypatch)
+
+
+@pytest.mark.parametrize("records", [[0, 0], [1], []])
+def test_the_sampler_has_the_law(records: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism: Any = TwoLevels(q=(0.3, 0.5, 0.9), epsilon=2.0)
+    checks.check_walk(mechanism, records, 2, monkeypatch.setattr)
+
+
+def test_draws_fit_the_law_and_no_other() -> None:
+    records, points = [1, 1, 2], 4
+    mechanism = TwoLevels(q=(0.25, 0.5, 0.75), epsilon=8.0)
+    law: Any = mechanism.law(checks.view_of(records, points))
+    drawn = checks.draw_many(law, 1500, seed=11)
+    assert checks.fit(drawn, law, points) > 1e-3
+    for wrong in (0.5, 2.0):
+        other: Any = replace(mechanism, epsilon=wrong * 8.0).law(checks.view_of(records, points))
+        assert checks.fit(drawn, other, points) < 1e-6
+
+
+def test_labels_are_the_van_der_corput_sequence() -> None:
+    assert van_der_corput(np.arange(9), 3).tolist() == [0, 4, 2, 6, 1, 5, 3, 7, 0]
+    for bits in (0, 1, 4):
+        labels = trees.told_apart([0] * 20, bits) if bits else [0] * 20
+        assert sorted(van_der_corput(np.arange(20), bits).tolist()) == labels
+
+
+def test_one_record_more_is_one_step_more() -> None:
+    """(5) keeps neighbors neighbors, for all small data sets, also where labels run out."""
+    for one, other in checks.neighbor_pairs("add-remove", range(6), 3):
+        for nu in (0, 1, 5):
+            fewer, more = (
+                ToldApart.of(checks.view_of(records, 3), nu).records.tolist()
+                for records in (one, other)
+            )
+            for step in fewer:
+                more.remove(step)
+            assert len(more) == 1
+
+
+@pytest.mark.parametrize(
+    ("grid", "shift"),
+    [
+        (dpq.FloatGrid(integral=True), 0),
+        (dpq.UniformGrid(-(2**61), 2**61 - 2, 1), 0),
+        (dpq.UniformGrid(0, 2**57 - 1, 1), 5),
+        (dpq.UniformGrid(0, 2**40, 1), 6),
+        (dpq.FloatGrid(), 6),
+    ],
+)
+def test_labels_fit_the_largest_grids(grid: Any, shift: int) -> None:
+    view = dpq.ArrayView(np.array([5] * 40 + [9], dtype=np.int64), grid)
+    assert ToldApart.of(view, 41).shift == shift
+    release = TwoLevels(q=(0.1, 0.3, 0.5), epsilon=500.0).release(view, random.Random(1))
+    assert list(release.values) == sorted(release.values)
+    assert shift == 0 or release.values == (5, 5, 5)
+
+
+def test_the_last_cell_of_the_tree_is_found() -> None:
+    for m, levels in itertools.product(range(1, 70), (1, 2, 3, 4)):
+        root = grow(0, m + 1, levels)
+        assert root is not None
+        found = sorted(cut for node in root.nodes() for cut in node.cuts[1:-1])
+        assert found == list(range(1, m + 1))
+        assert depth(root) <= levels
+
+
+def depth(node: Node) -> int:
+    return 1 + max((depth(child) for child in node.children if child), default=0)
+
+
+def test_levels_follow_the_number_of_quantiles() -> None:
+    levels = {m: RecursiveJointExp.parts(m) for m in (1, 23, 24, 99, 143, 144, 255, 999, 5000)}
+    assert levels == {1: 1, 23: 1, 24: 2, 99: 2, 143: 2, 144: 3, 255: 3, 999: 3, 5000: 4}
+
+
+@pytest.mark.parametrize("records", [[], [0], [1] * 50, [0, 1]])
+@pytest.mark.parametrize("points", [1, 2, 5])
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("cls", [TwoLevels, RecursiveJointExp])
+def test_any_data_give_answers(
+    records: list[int], points: int, neighbors: str, cls: type[RecursiveJointExp]
+) -> None:
+    q = (0.9, 0.1, 0.5, 0.5, 0.0, 1.0)
+    trees.check_answers(cls(q=q, epsilon=1.0, neighbors=neighbors), records, points)
+
+
+def test_ties_are_told_apart() -> None:
+    """Half of the records are equal: cuts inside the atom leave both sides their nominal sizes."""
+    values = np.concatenate([np.full(500, 40), np.arange(500) % 80])
+    q, errors = even_quantiles(49), []
+    for seed in range(5):
+        view = dpq.ArrayView(values, dpq.UniformGrid(0, 100, 1))
+        release = RecursiveJointExp(q=tuple(q), epsilon=1.0).release(view, random.Random(seed))
+        errors.append(rank_error(values, q, release.values))
+    assert np.mean(errors) < 12
+
+
+def test_many_quantiles_of_normal_data() -> None:
+    q, errors = even_quantiles(99), []
+    for seed in range(5):
+        values = np.random.default_rng(seed).normal(0, 5, 20_000)
+        view = dpq.ArrayView(values, default_grid(REAL, (-100, 100)))
+        release = RecursiveJointExp(q=tuple(q), epsilon=1.0).release(view, random.Random(seed))
+        errors.append(rank_error(values, q, release.values))
+    assert np.mean(errors) < 19
+
+
+def test_the_private_count_is_paid_from_the_budget() -> None:
+    pure = RecursiveJointExp(q=FOUR, epsilon=1.0, neighbors="add-remove")
+    sized = pure.sized(1000, random.Random(5))
+    assert sized.size is not None
+    assert sized.epsilon + COUNT_SHARE <= 1.0
+    view = checks.view_of([1, 2, 3], 5)
+    with pytest.raises(ValueError, match="size must be given for the law"):
+        pure.law(view)
+    assert pure.release(view, random.Random(5)).provenance["size_share"] == COUNT_SHARE
+
+
+def test_the_shares_add_up_to_the_budget() -> None:
+    q = tuple(even_quantiles(200))
+    swap = RecursiveJointExp.within(PureDP(epsilon=0.3), q=q)
+    assert 0.3 * (1 - 1e-12) < 2 * 3 * swap.node_epsilon <= 0.3
+    budget = PureDP(epsilon=0.3, neighbors=Neighbors.ADD_REMOVE)
+    assert 0.1 * (1 - 1e-12) < RecursiveJointExp.within(budget, q=q).node_epsilon <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon must be positive and finite, got -1.0"),
+        ({"q": ()}, "q must name at least one quantile"),
+        ({"size": 10}, "size must be left out under swap"),
+        ({"neighbors": "swop"}, "did you mean 'swap'"),
+        ({"stated_as": "approximate"}, "stated_as must be"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
+    good: dict[str, object] = {"q": (0.5,), "epsilon": 1.0}
+    with pytest.raises(ValueError, match=message):
+        RecursiveJointExp(**{**good, **parameters})  # type: ignore[arg-type]
+
+
+def test_bad_values_and_demands() -> None:
+    view = checks.view_of([1, 2, 3], 5)
+    law = RecursiveJointExp(q=(0.7, 0.2), epsilon=1.0).law(view)
+    assert law.log_probability([1, 3]) == -math.inf
+    assert law.log_probability([3, 1]) > -math.inf
+    with pytest.raises(ValueError, match="2 answers, got 1"):
+        law.log_probability([3])
+    with pytest.raises(ValueError, match="points of the grid"):
+        law.log_probability([17, 3])
+    with pytest.raises(ValueError, match="too many to add up"):
+        RecursiveJointExp(q=(0.5,) * 9, epsilon=1.0).law(view).log_probability([1] * 9)
+    with pytest.raises(DemandTooLarge, match="ranks"):
+        RecursiveJointExp(q=(0.5,) * 99, epsilon=1e-5).law(view)

@@ -1,0 +1,115 @@
+"""What several releases cost together."""
+
+import math
+import random
+
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles import privacy
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+
+
+def test_pure_guarantees_add_up() -> None:
+    assert privacy.total([PureDP(epsilon=0.5), PureDP(epsilon=0.25)]) == PureDP(epsilon=0.75)
+
+
+def test_releases_are_asked_for_their_guarantees() -> None:
+    releases = [dpq.median([1, 2, 3], epsilon=0.5) for _ in range(3)]
+    assert privacy.total(releases) == PureDP(epsilon=1.5)
+    seeded = dpq.median([1, 2, 3], epsilon=0.5, rng=random.Random(1))
+    with pytest.raises(ValueError, match="must all have a guarantee"):
+        privacy.total([*releases, seeded])
+
+
+def test_concentrated_guarantees_add_up() -> None:
+    mixed = privacy.total([ZCDP(rho=0.1), PureDP(epsilon=0.2)])
+    assert isinstance(mixed, ZCDP)
+    assert mixed.rho == pytest.approx(0.12)
+
+
+def test_approximate_guarantees_add_up() -> None:
+    parts: list[Guarantee] = [
+        ApproxDP(epsilon=1, delta=1e-6),
+        ApproxDP(epsilon=2, delta=1e-7),
+        PureDP(epsilon=1),
+    ]
+    both = privacy.total(parts)
+    assert isinstance(both, ApproxDP)
+    assert both.epsilon == pytest.approx(4)
+    assert both.delta == pytest.approx(1.1e-6)
+
+
+def test_with_a_delta_the_better_way_is_taken() -> None:
+    few = privacy.total([PureDP(epsilon=0.1)] * 2, delta=1e-6)
+    many = privacy.total([PureDP(epsilon=0.1)] * 500, delta=1e-6)
+    assert isinstance(few, ApproxDP)
+    assert isinstance(many, ApproxDP)
+    assert few.epsilon == pytest.approx(0.2)
+    assert many.epsilon == pytest.approx(privacy.zcdp_epsilon(2.5, 1e-6))
+    assert many.epsilon < 50
+
+
+def test_concentrated_and_approximate_need_a_delta() -> None:
+    parts: list[Guarantee] = [ZCDP(rho=0.1), ApproxDP(epsilon=1, delta=1e-6)]
+    with pytest.raises(ValueError, match="delta must be given"):
+        privacy.total(parts)
+    both = privacy.total(parts, delta=1e-6)
+    assert isinstance(both, ApproxDP)
+    assert both.delta == pytest.approx(2e-6)
+    assert both.epsilon == pytest.approx(1 + privacy.zcdp_epsilon(0.1, 1e-6))
+
+
+def test_mixed_neighbors_are_stated_for_swap() -> None:
+    add = Neighbors.ADD_REMOVE
+    assert privacy.total([PureDP(epsilon=1, neighbors=add), PureDP(epsilon=1)]).neighbors == "swap"
+    assert PureDP(epsilon=1, neighbors=add).as_swap() == PureDP(epsilon=2)
+    assert ZCDP(rho=1, neighbors=add).as_swap() == ZCDP(rho=4)
+    two = ApproxDP(epsilon=1, delta=1e-6, neighbors=add).as_swap()
+    assert two == ApproxDP(epsilon=2, delta=(1 + math.e) * 1e-6)
+
+
+def test_research_stays_research() -> None:
+    assert privacy.total([ZCDP(rho=1, research_only=True), ZCDP(rho=1)]).research_only
+
+
+def test_nothing_to_add() -> None:
+    with pytest.raises(ValueError, match="at least one release"):
+        privacy.total([])
+
+
+@pytest.mark.parametrize(
+    ("stated", "kind"),
+    [({"epsilon": 1}, PureDP), ({"epsilon": 1, "delta": 1e-6}, ApproxDP), ({"rho": 1}, ZCDP)],
+)
+def test_budgets(stated: dict[str, float], kind: type) -> None:
+    assert isinstance(privacy.budget(**stated), kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({}, "epsilon must be given"),
+        ({"epsilon": 1, "rho": 1}, "rho must stand alone"),
+        ({"delta": 1e-6}, "epsilon must be given"),
+        ({"epsilon": 1, "delta": 0}, "delta must lie strictly between 0 and 1"),
+    ],
+)
+def test_contradictory_budgets_are_refused(stated: dict[str, float], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        privacy.budget(**stated)  # type: ignore[arg-type]
+
+
+def test_events_of_dp_accounting() -> None:
+    """Its accountants find what was put in."""
+    accounting = pytest.importorskip("dp_accounting")
+    pld = pytest.importorskip("dp_accounting.pld")
+    event = privacy.to_events([PureDP(epsilon=1.0)])
+    accountant = pld.PLDAccountant(accounting.NeighboringRelation.REPLACE_ONE)
+    accountant.compose(event)
+    assert accountant.get_epsilon(1e-12) == pytest.approx(1.0, abs=1e-3)
+    rho = privacy.to_events([ZCDP(rho=0.5), ZCDP(rho=0.25)])
+    assert [each.rho for each in rho.events] == [0.5, 0.25]
+    assert isinstance(rho, accounting.ComposedDpEvent)
+    with pytest.raises(ValueError, match="pure or concentrated"):
+        privacy.to_events([ApproxDP(epsilon=1, delta=1e-6)])

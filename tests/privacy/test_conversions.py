@@ -1,0 +1,108 @@
+"""Conversions: known values, inverses that agree, and twins computed another way."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from dpquantiles import privacy
+
+
+@pytest.mark.parametrize(
+    ("calls", "known"), [(5, 0.2328), (10, 0.1550), (30, 0.0872), (100, 0.0475)]
+)
+def test_per_call_epsilon_has_the_known_values(calls: int, known: float) -> None:
+    assert privacy.per_call_epsilon(1.0, 1e-6, calls) == pytest.approx(known, abs=5e-5)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 7, 30])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (5.0, 1e-3)])
+def test_composition_and_its_inverse_agree(epsilon: float, delta: float, calls: int) -> None:
+    each = privacy.per_call_epsilon(epsilon, delta, calls)
+    assert epsilon / calls <= each
+    assert privacy.composed_delta(each, epsilon, calls) <= delta
+    assert privacy.composed_epsilon(each, delta, calls) == pytest.approx(epsilon, rel=1e-6)
+    assert privacy.composed_delta(each * 1.001, epsilon, calls) > delta
+
+
+def test_composed_delta_is_the_worst_mixture_of_losses() -> None:
+    """For two calls, delta by enumeration of generalized randomized responses over all t."""
+    per_call, epsilon = 0.8, 1.0
+    worst = 0.0
+    for t in np.linspace(1e-6, per_call - 1e-6, 2001):
+        p = (math.exp(-t) - math.exp(-per_call)) / -math.expm1(-per_call)
+        outcomes = [(p, t), (1 - p, t - per_call)]
+        delta = sum(
+            a * b * max(0.0, math.exp(x + y) - math.exp(epsilon))
+            for (a, x), (b, y) in itertools.product(outcomes, repeat=2)
+        )
+        worst = max(worst, delta)
+    assert privacy.composed_delta(per_call, epsilon, 2) == pytest.approx(worst, rel=1e-3)
+
+
+@pytest.mark.parametrize(("eta", "known"), [(1, 0.1233), (2, 0.4745), (4, 1.670)])
+def test_bounded_range_rho_has_the_known_values(eta: float, known: float) -> None:
+    assert privacy.bounded_range_rho(eta) == pytest.approx(known, rel=3e-4)
+
+
+@pytest.mark.parametrize("eta", [1e-6, 0.0099, 0.0101, 0.5, 3.0, 50.0, 900.0])
+def test_bounded_range_and_its_inverse_agree(eta: float) -> None:
+    rho = privacy.bounded_range_rho(eta)
+    assert rho <= eta**2 / 8 * (1 + 1e-9)
+    assert privacy.bounded_range_eta(rho) == pytest.approx(eta, rel=1e-6)
+    assert privacy.bounded_range_rho(privacy.bounded_range_eta(rho)) <= rho
+
+
+@pytest.mark.parametrize("eta", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("order", [1.001, 1.5, 4.0, 40.0])
+def test_bounded_range_rho_bounds_every_renyi_divergence(eta: float, order: float) -> None:
+    """Worst case of range eta: two outcomes with losses t and t - eta, any t."""
+    rho = privacy.bounded_range_rho(eta)
+    for t in np.linspace(0.001, eta - 0.001, 60):
+        p = (math.exp(-t) - math.exp(-eta)) / -math.expm1(-eta)
+        moment = p * math.exp(order * t) + (1 - p) * math.exp(order * (t - eta))
+        assert math.log(moment) / (order - 1) <= rho * order * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 3.0])
+def test_zcdp_conversion_is_tight_but_not_too_tight(rho: float) -> None:
+    """A Gaussian is rho-zCDP: its exact delta is below ours, and ours is below the simple bound."""
+    for epsilon in (rho + math.sqrt(rho), rho + 4 * math.sqrt(rho)):
+        stated = privacy.zcdp_delta(rho, epsilon)
+        shift = math.sqrt(2 * rho)
+
+        def excess(x: float, shift: float = shift, epsilon: float = epsilon) -> float:
+            one = math.exp(-((x - shift) ** 2) / 2)
+            other = math.exp(-(x**2) / 2)
+            return max(0.0, one - math.exp(epsilon) * other) / math.sqrt(2 * math.pi)
+
+        crossing = epsilon / shift + shift / 2
+        exact = integrate.quad(excess, crossing, crossing + 12)[0]
+        assert exact <= stated
+        simple = math.exp(-((epsilon - rho) ** 2) / (4 * rho))
+        assert stated < simple
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_zcdp_inverses_agree(epsilon: float, delta: float) -> None:
+    rho = privacy.zcdp_rho(epsilon, delta)
+    assert privacy.zcdp_delta(rho, epsilon) <= delta
+    assert privacy.zcdp_epsilon(rho, delta) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: privacy.per_call_epsilon(0, 1e-6, 3), "epsilon must be positive"),
+        (lambda: privacy.per_call_epsilon(1, 0, 3), "delta must lie strictly between 0 and 1"),
+        (lambda: privacy.per_call_epsilon(1, 1e-6, 0), "calls must be at least 1"),
+        (lambda: privacy.bounded_range_rho(-1), "eta must be positive"),
+        (lambda: privacy.zcdp_epsilon(1, 2), "delta must lie strictly"),
+    ],
+)
+def test_bad_numbers_are_refused(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
