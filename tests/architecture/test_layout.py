@@ -42,7 +42,7 @@ def test_every_module_says_its_sentence(module: Path) -> None:
 def test_no_module_leaves_work_or_traces_of_a_machine(module: Path) -> None:
     text = module.read_text(encoding="utf-8")
     assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
-    assert not re.search(r"(/home/|/work/|/tmp/|/root/|[A-Z]:\\)", text)
+    assert not re.search(r"(/(?:home|work|tmp|root)/|[A-Z]:\\)", text)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: the numerical work, without classes, validation or privacy decisions."""
+"""Arrays in, arrays out: the numerical work, without validation or privacy decisions."""
