@@ -67,7 +67,7 @@ class AggTree:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n + b^h, whatever m",
-        when="very many quantiles on few records; unlimited later queries; trees can be merged",
+        when="very many quantiles on few records; later queries are free; give bounds for integers",
     )
     q: tuple[float, ...]
     epsilon: float | None = None
