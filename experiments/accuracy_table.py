@@ -194,7 +194,7 @@ def page(rows: dict[Cell, Row], trials: int) -> str:
         f"swap neighbors, {trials} seeded trials (a number in parentheses: fewer, because the cell",
         "was slow). Budgets: ε = 1; for app_ind_exp (1, 10⁻⁶); for csmooth rho = 1/2, which is a",
         "weaker promise than ε = 1. *refuses*: the mechanism says that these public numbers do",
-        "not suit it. Made by `make accuracy-table`.",
+        "not suit it. An empty cell was not measured. Made by `make accuracy-table`.",
     ]
     for data, n in itertools.product(DATA, SIZES):
         lines += [
