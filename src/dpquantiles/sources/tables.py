@@ -1,0 +1,91 @@
+"""Tables of any library that Narwhals knows, in memory or lazy, opened without reading a record."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from dpquantiles.require import shown
+
+MOST_NAMES = 20
+"""How many column names a message lists."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Narwhals frame; what is asked of it here needs its schema only."""
+
+    frame: Any
+    """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
+
+    @property
+    def engine(self) -> str:
+        """The library: "pandas", "polars", "pyarrow", "modin", "duckdb", "pyspark", "ibis" ..."""
+        return str(self.frame.implementation.value)
+
+    @property
+    def lazy(self) -> bool:
+        """Whether records stay with the engine until they are asked for."""
+        import narwhals.stable.v2 as nw
+
+        return isinstance(self.frame, nw.LazyFrame)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.frame.collect_schema().names())
+
+    def dtype(self, column: str, parameter: str = "column") -> Any:
+        """The Narwhals type of a column; ValueError with the nearest name where there is none."""
+        if not isinstance(column, str):
+            raise TypeError(f"{parameter} must be the name of a column, got {shown(column)}")
+        names = self.names
+        if column not in names:
+            raise ValueError(
+                f"{parameter} must name a column of the table, got {column!r}"
+                f"{nearest(column, names)}"
+            )
+        return self.frame.collect_schema()[column]
+
+    def select(self, columns: Iterable[str]) -> "Table":
+        """The same records with these columns only."""
+        return Table(self.frame.select(*columns))
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the known name that is most like the wanted one, and what else there is."""
+    names = tuple(known)
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
+    listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    hint = f"; did you mean {by_lower[near[0]]!r}?" if near else ";"
+    return f"{hint} its columns: {listed}{more}"
+
+
+def short(name: str) -> str:
+    """A name that fits in a message."""
+    return name if len(name) <= 40 else f"{name[:39]}…"
+
+
+def find_table(data: Any) -> Table | None:
+    """Data as a table; None for what is none, such as an array, a list or a single column."""
+    if data is None or isinstance(data, (list, tuple, dict, int, float)):
+        return None
+    import narwhals.stable.v2 as nw
+
+    if isinstance(data, Table):
+        return data
+    known = nw.from_native(data, pass_through=True, allow_series=True)
+    return Table(known) if isinstance(known, (nw.DataFrame, nw.LazyFrame)) else None
+
+
+def open_table(data: Any) -> Table:
+    """Data as a table; TypeError for what is none."""
+    table = find_table(data)
+    if table is None:
+        raise TypeError(
+            "data must be a table of pandas, Polars, PyArrow, DuckDB, PySpark, Ibis or Dask when "
+            f"a column is named, got an object of type {type(data).__name__}"
+        )
+    return table
