@@ -1,6 +1,5 @@
 """The one way in: data of any origin as a source, whose type is known before it is read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,8 +7,9 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.views import ArrayView, SortedView
+from dpquantiles.sources.memory import InMemory
+from dpquantiles.sources.named import open_named
+from dpquantiles.views import SortedView
 
 
 class Source(Protocol):
@@ -21,20 +21,6 @@ class Source(Protocol):
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """The records on a grid, with a policy for missing ones."""
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A column that is already here."""
-
-    typed: TypedColumn
-
-    @property
-    def kind(self) -> Kind:
-        return self.typed.kind
-
-    def view(self, grid: Grid, missing: Any) -> SortedView:
-        return ArrayView(self.typed.values, grid, missing=missing)
 
 
 def open_source(data: Any, column: str | None = None, stated: Kind | None = None) -> Source:
@@ -55,9 +41,7 @@ def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
     if column is None:
         return InMemory(memory.read(data, stated))
     if isinstance(data, (str, Path)):
-        from dpquantiles.sources import duckdb
-
-        data = duckdb.open_text(data)
+        return open_named(data, column)
     table = tables.open_table(data)
     if table.lazy:
         return LazyColumn.of(table, column)
