@@ -1,7 +1,7 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
-from dpquantiles.errors import DemandTooLarge, MissingBackend
+from dpquantiles.errors import DemandTooLarge, MissingBackend, ScanFailed
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
@@ -20,6 +20,7 @@ __all__ = [
     "Neighbors",
     "PureDP",
     "Release",
+    "ScanFailed",
     "UniformGrid",
     "__version__",
     "deciles",

@@ -1,5 +1,6 @@
 """DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
 
+import csv
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,7 +88,11 @@ SQL_TYPES = {
     **{"date": "DATE", "datetime": "TIMESTAMP", "timedelta": "INTERVAL"},
 }
 
-CSV = {"header": True, "all_varchar": True, "null_padding": True, "strict_mode": False}
+CSV: dict[str, Any] = {
+    **{"auto_detect": False, "header": True, "quotechar": '"', "escapechar": '"'},
+    **{"null_padding": True, "strict_mode": False, "ignore_errors": True, "parallel": False},
+    "max_line_size": 1 << 27,
+}
 """Cells are text until each is cast for itself, so that no record can make a scan fail."""
 
 
@@ -152,7 +157,10 @@ def open_parquet(names: str) -> Opened:
 def open_csv(names: str, column: str, kind_of_cells: Any) -> Opened:
     """CSV files by name, pattern or address; a sample of its cells tells the column's type."""
     connection = _connect()
-    text = _read(names, lambda: connection.read_csv(names, **CSV, ignore_errors=True))
+    comma = "\t" if names.lower().endswith(".tsv") else ","
+    header = _header(names, connection, comma)
+    types = dict.fromkeys(header, "VARCHAR")
+    text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
     if column not in text.columns:
         raise ValueError(f"'{names}' has no column {column!r}{nearest(column, text.columns)}")
     cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
@@ -160,6 +168,22 @@ def open_csv(names: str, column: str, kind_of_cells: Any) -> Opened:
     cast = duckdb.SQLExpression(f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})")
     others = [duckdb.ColumnExpression(name) for name in text.columns if name != column]
     return _opened(text.select(*others, cast.alias(column)), connection)
+
+
+def _header(names: str, connection: Any, comma: str) -> list[str]:
+    """The names of the columns: the first line, which is read as one cell."""
+    whole = {**CSV, "header": False, "quotechar": "", "escapechar": "", "sep": "\x02"}
+    read = _read(
+        names, lambda: connection.read_csv(names, columns={"line": "VARCHAR"}, **whole).limit(1)
+    )
+    lines = [line for (line,) in read.fetchall()]
+    header = [name.strip() for name in next(csv.reader(lines, delimiter=comma), [])]
+    if not any(header) or len(set(header)) < len(header):
+        raise ValueError(
+            f"'{names}' must begin with a line of column names, all different; write one, and "
+            "below it one line per record"
+        )
+    return header
 
 
 def _sql_type(kind: Kind) -> str:
