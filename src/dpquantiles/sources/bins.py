@@ -16,8 +16,11 @@ import numpy as np
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import DATE, Date, Datetime, DecimalUnits, Kind
 
-BINS = 1 << 16
-"""The most bins of one scan."""
+BINS = 1 << 15
+"""The most bins of one scan: more would fetch less, but outgrow the caches of those who count."""
+
+MOST_NUMBERS = 1 << 16
+"""Up to so many whole numbers get a bin each, and then nothing is left to fetch."""
 
 EVEN = 2.0**32
 """Ranges of numbers up to this width get bins of one width; beyond, of one ratio."""
@@ -26,8 +29,8 @@ RATIOS = {True: (1.0, 2.0**56), False: (2.0**-24, 2.0**40)}
 """The magnitudes that get bins of their own where ratios rule, of whole and of real numbers."""
 
 DAY = 86_400_000_000
-FOCUS = (-25_567 * DAY, 47_482 * DAY)
-"""Microseconds from 1970 to the years 1900 and 2100, where most dates lie."""
+FOCUS = (-16_436 * DAY, 47_482 * DAY)
+"""Microseconds from 1970 to the years 1925 and 2100, where most dates lie."""
 
 
 class Map(Protocol):
@@ -174,7 +177,7 @@ def first_map(grid: Grid, tick: Fraction) -> Map:
     elif high - low > EVEN:
         least, most = (float(Fraction(edge) * scale) for edge in RATIOS[grid.kind.integral])
         return Ratios(least, most)
-    if grid.kind.integral and high - low < BINS:  # one bin for each number
+    if grid.kind.integral and high - low < MOST_NUMBERS:  # one bin for each number
         half = Fraction(1, 2)
         return Even(float((low - half) * scale), float((high + half) * scale), int(high - low) + 1)
     return Even(float(low * scale), float(high * scale))
