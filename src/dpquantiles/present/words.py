@@ -30,12 +30,17 @@ def _sentence(text: str) -> str:
 
 def guarantee(stated: Guarantee) -> str:
     """A guarantee for people who have not met it before."""
+    one = "any one record" if stated.unit is None else f"all records of any one {stated.unit}"
+    many = "records" if stated.unit is None else f"different {stated.unit}"
+    columns = " and ".join(stated.within)
     if stated.neighbors is Neighbors.SWAP:
-        change, count = "Replacing any one record by any other", "is public"
+        other = "any other" if stated.unit is None else "those of any other"
+        same, each = (f" of the same {columns}", f" per {columns}") if columns else ("", "")
+        change, count = f"Replacing {one} by {other}{same}", f"{each} is public"
     else:
-        change, count = "Adding or removing any one record", "is protected too"
+        change, count = f"Adding or removing {one}", " is protected too"
     caution = f" {_sentence(RESEARCH_NOTE)}" if stated.research_only else ""
-    return f"{change} {_effect(stated)}; the number of records {count}.{caution}"
+    return f"{change} {_effect(stated)}; the number of {many}{count}.{caution}"
 
 
 def _effect(stated: Guarantee) -> str:

@@ -21,6 +21,7 @@ from dpquantiles.privacy.guarantees import (
     from_dict,
 )
 from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.units import all_rows, per_row
 
 __all__ = [
     "ZCDP",
@@ -28,6 +29,7 @@ __all__ = [
     "Guarantee",
     "Neighbors",
     "PureDP",
+    "all_rows",
     "bounded_range_eta",
     "bounded_range_rho",
     "budget",
@@ -35,6 +37,7 @@ __all__ = [
     "composed_epsilon",
     "from_dict",
     "per_call_epsilon",
+    "per_row",
     "to_events",
     "total",
     "zcdp_delta",
