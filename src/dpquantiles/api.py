@@ -12,6 +12,7 @@ def quantiles(
     data: Any,
     q: float | str | Iterable[float],
     *,
+    column: str | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
@@ -29,8 +30,12 @@ def quantiles(
     Args:
         data: A NumPy array, a list, or a column of pandas, Polars, PyArrow or any other library
             that Narwhals knows. Numbers, booleans, decimals, dates, datetimes or durations.
+            With `column`, a table: of pandas, Polars (lazy too), PyArrow, DuckDB, PySpark, Ibis
+            or Dask; or, through DuckDB, the name of Parquet or CSV files ("data/*.parquet") or a
+            SQL query. Lazy tables, files and queries are scanned where they are.
         q: Quantiles between 0 and 1, in any order, or "median", "quartiles", "deciles",
             "percentiles".
+        column: The name of the column, where data are a table.
         epsilon: The privacy budget: one record changes the odds of any answer by at most a
             factor exp(epsilon).
         delta: With epsilon, for mechanisms that promise (epsilon, delta): the chance of a worse
@@ -65,7 +70,7 @@ def quantiles(
         missing=missing,
         mechanism=mechanism,
     )
-    return engine.run(data, request, entropy.require_bits(rng=rng))
+    return engine.run(data, request, entropy.require_bits(rng=rng), column)
 
 
 def median(data: Any, **options: Any) -> Release:

@@ -12,8 +12,7 @@ from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
-from dpquantiles.sources import memory
-from dpquantiles.views import ArrayView
+from dpquantiles.sources.source import open_source
 from dpquantiles.views.array import MISSING_POLICIES
 
 
@@ -80,16 +79,18 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
 
 
 @np.errstate(all="ignore")
-def run(data: Any, request: Request, bits: Bits) -> Release:
-    """Read, draw, and hand back the answers in the order asked.
+def run(data: Any, request: Request, bits: Bits, column: str | None = None) -> Release:
+    """Settle what is public, read, draw, and hand back the answers in the order asked.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
     stated = None if request.grid is None else request.grid.kind
-    values, kind = memory.read(data, stated)
-    grid = request.grid or default_grid(kind, request.bounds, request.resolution)
-    view = ArrayView(values, grid, missing=request.missing)
-    release = request.build().release(view, bits)
+    source = open_source(data, column, stated)
+    grid = request.grid or default_grid(source.kind, request.bounds, request.resolution)
+    mechanism = request.build()
+    # All of the above is public: types, parameters and the price. What is below reads records.
+    view = source.view(grid, request.missing)
+    release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))

@@ -7,3 +7,7 @@ class MissingBackend(ImportError):
 
 class DemandTooLarge(ValueError):
     """The public parameters ask for more ranks than fit in memory; the message counts ranks."""
+
+
+class ScanFailed(OSError):
+    """An engine failed while it read the data; nothing was released, and no data are quoted."""

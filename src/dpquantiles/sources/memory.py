@@ -40,10 +40,7 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
     Records without a declared type, as those of a list, are of the `stated` type; where none is
     stated, they are of the type that they look like.
     """
-    column = data if isinstance(data, TypedColumn) else _read(data, stated)
-    if stated == Datetime() and isinstance(column.kind, Datetime) and column.kind.zone:
-        raise TypeError("data must be naive datetimes like the grid, got ones with a time zone")
-    return column
+    return data if isinstance(data, TypedColumn) else _read(data, stated)
 
 
 def _read(data: Any, stated: Kind | None) -> TypedColumn:
@@ -78,7 +75,7 @@ def _series(data: Any) -> Any:
     if isinstance(known, nw.Series):
         return known
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
-        raise TypeError("data must be one column, got a table; pass table['column']")
+        raise TypeError("data must be one column, got a table; name it: column='...'")
     return None
 
 
@@ -102,7 +99,7 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
     if str(declared).lower() in ("object", "null"):
         return _of_array(as_array(series.to_list()), stated)
     if hasattr(declared, "scale"):
-        return TypedColumn(as_array(series.to_list()), DecimalUnits(_places(declared)))
+        return TypedColumn(as_array(series.to_list()), DecimalUnits(places(declared)))
     if dtype.is_float():
         return TypedColumn(series.to_numpy().astype(np.float64), REAL)
     if dtype in (nw.Int128, nw.UInt128):
@@ -146,7 +143,7 @@ def _masked(series: Any, stand_in: object) -> NDArray[Any]:
     return array
 
 
-def _places(declared: Any) -> int:
+def places(declared: Any) -> int:
     """Decimal places that leave room for large numbers in 64 bits."""
     if declared.precision <= WIDEST_DECIMAL:
         return int(declared.scale)

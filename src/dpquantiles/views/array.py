@@ -27,7 +27,7 @@ class ArrayView:
 
     def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = "upper") -> None:
         self.grid = grid
-        self._stand_in = _stand_in(grid, missing)
+        self._stand_in = stand_in(grid, missing)
         numbers, absent = column(grid.kind, values)
         self._numbers: NDArray[Any] = numbers if absent is None else numbers[~absent]
         self._absent = 0 if missing == "drop" else len(numbers) - len(self._numbers)
@@ -71,7 +71,7 @@ class ArrayView:
         return below[0:-1:2][inverse], below[1::2][inverse]
 
 
-def _stand_in(grid: Grid, missing: Any) -> int:
+def stand_in(grid: Grid, missing: Any) -> int:
     """The step that stands in for a missing record."""
     if isinstance(missing, str):
         return 0 if require.choice(MISSING_POLICIES, missing=missing) == "lower" else grid.size - 1

@@ -1,0 +1,126 @@
+"""Bins of a column: public maps from values to small integers that an engine can group by.
+
+A map is double arithmetic that never overflows, never raises and does not decrease. Nothing rests
+on that but speed: a bin comes back with its own least and greatest value, and bins that overlap
+are joined (see `dpquantiles.sources.scanned`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dpquantiles.grid import Grid
+from dpquantiles.kinds import DATE, Date, Datetime, DecimalUnits, Kind
+
+BINS = 1 << 16
+"""The most bins of one scan."""
+
+EVEN = 2.0**32
+"""Ranges of numbers up to this width get bins of one width; beyond, of one ratio."""
+
+RATIOS = {True: (1.0, 2.0**56), False: (2.0**-24, 2.0**40)}
+"""The magnitudes that get bins of their own where ratios rule, of whole and of real numbers."""
+
+DAY = 86_400_000_000
+FOCUS = (-25_567 * DAY, 47_482 * DAY)
+"""Microseconds from 1970 to the years 1900 and 2100, where most dates lie."""
+
+
+class Map(Protocol):
+    """A map from positions to bins."""
+
+    def bin(self, position: Any) -> Any:
+        """The bin of a position, as an expression."""
+
+
+@dataclass(frozen=True)
+class Even:
+    """Bins of equal width between two ends; what lies outside shares the bins at the ends."""
+
+    low: float
+    high: float
+    bins: int = BINS
+
+    @property
+    def helps(self) -> bool:
+        """Whether doubles can tell its ends apart well enough to divide by their distance."""
+        return 1e-280 < self.high - self.low < math.inf
+
+    def bin(self, position: Any) -> Any:
+        width = self.high - self.low
+        # A little lower than the low end: some databases raise where a product underflows.
+        start = self.low - width * 2.0**-60
+        place = (position.clip(self.low, self.high) - start) * (self.bins / width)
+        return place.floor().clip(0, self.bins - 1)
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Bins of equal ratio on both sides of zero, for magnitudes from `least` to `most`."""
+
+    least: float
+    most: float
+    bins: int = BINS
+
+    def bin(self, position: Any) -> Any:
+        import narwhals.stable.v2 as nw
+
+        half = self.bins // 2
+        octaves = position.abs().clip(self.least, self.most).log() - math.log(self.least)
+        size = (octaves * ((half - 1) / math.log(self.most / self.least))).clip(0.0, half - 1.0)
+        signed = nw.when(position < 0).then(0.0 - size).otherwise(size)
+        return (signed + float(half)).floor()
+
+
+class Pieces(NamedTuple):
+    """Even bins inside each of several ranges, in ascending order."""
+
+    pieces: Sequence[Even]
+
+    @classmethod
+    def of(cls, ranges: Sequence[tuple[float, float]]) -> "Pieces":
+        """As many bins for each range as leave `BINS` for all."""
+        each = max(2, BINS // max(1, len(ranges)))
+        return cls([Even(low, high, each) for low, high in ranges])
+
+    def bin(self, position: Any) -> Any:
+        """By halves, so that a row meets few comparisons."""
+        import narwhals.stable.v2 as nw
+
+        first, rest = self.pieces[: len(self.pieces) // 2], self.pieces[len(self.pieces) // 2 :]
+        if not first:
+            return rest[0].bin(position)
+        offset = sum(piece.bins for piece in first)
+        inside = nw.when(position <= first[-1].high).then(Pieces(first).bin(position))
+        return inside.otherwise(Pieces(rest).bin(position) + offset)
+
+
+def unit(kind: Kind) -> Fraction:
+    """What one unit of a type's numbers stands for: a plain number, or microseconds."""
+    if isinstance(kind, DecimalUnits):
+        return Fraction(1, 10**kind.places)
+    return Fraction(DAY if kind == DATE else 1)
+
+
+def first_map(grid: Grid, tick: Fraction) -> Map:
+    """The bins of the first scan, from public numbers; `tick` is what a position counts."""
+    scale = unit(grid.kind) / tick
+    ends = (grid.kind.number(end, "grid") for end in grid.decode(np.array([0, grid.size - 1])))
+    low, high = (Fraction(end) for end in ends)
+    if isinstance(grid.kind, (Date, Datetime)):
+        early, late = (Fraction(edge) / unit(grid.kind) for edge in FOCUS)
+        if max(low, early) < min(high, late):
+            low, high = max(low, early), min(high, late)
+    elif high - low > EVEN:
+        least, most = (float(Fraction(edge) * scale) for edge in RATIOS[grid.kind.integral])
+        return Ratios(least, most)
+    if grid.kind.integral and high - low < BINS:  # one bin for each number
+        half = Fraction(1, 2)
+        return Even(
+            float((low - half) * scale), float((high + half) * scale), int(high - low) + 1
+        )
+    return Even(float(low * scale), float(high * scale))

@@ -1,0 +1,59 @@
+"""One column of a lazy table: its type by the schema, and a sorted view once it is opened."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dpquantiles.grid import Grid
+from dpquantiles.kinds import Kind, column
+from dpquantiles.sources.numbers import Numbers
+from dpquantiles.sources.scanned import ScannedView
+from dpquantiles.sources.tables import Table
+from dpquantiles.views import FilledView, SortedView, stand_in
+
+ENGINES = {
+    "polars": "polars",
+    "duckdb": "duckdb",
+    "pyspark": "pyspark",
+    "pyspark[connect]": "pyspark",
+    "ibis": "ibis",
+    "dask": "dask",
+}
+"""By Narwhals' name of an engine, the module here that knows it."""
+
+
+@dataclass(frozen=True)
+class LazyColumn:
+    """A column that its engine will scan; nothing of it has been read."""
+
+    numbers: Numbers
+
+    @classmethod
+    def of(cls, table: Table, name: str) -> "LazyColumn":
+        """A column of a table; the schema tells its type."""
+        table.dtype(name)
+        if table.engine not in ENGINES:
+            raise TypeError(
+                f"data must be a table of {', '.join(sorted(set(ENGINES.values())))} or a table in "
+                f"memory, got one of {table.engine}; collect it first"
+            )
+        engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+        try:
+            return cls(engine.numbers(table, name))
+        except TypeError as error:
+            raise TypeError(f"column {name!r}: {error}") from None
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its values."""
+        return self.numbers.kind
+
+    def view(self, grid: Grid, missing: Any) -> SortedView:
+        """Scan it once, and answer questions with few scans more."""
+        step = stand_in(grid, missing)
+        column(grid.kind, self.numbers.blank)  # raises where the types do not fit
+        present = ScannedView(self.numbers, grid)
+        absent = 0 if isinstance(missing, str) and missing == "drop" else present.missing
+        return FilledView(present, step, absent) if absent else present

@@ -1,0 +1,24 @@
+"""Lazy frames of Polars, run by its streaming engine."""
+
+from dataclasses import replace
+from typing import Any
+
+from dpquantiles.sources.numbers import VALUE, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.tables import Table
+
+
+def numbers(table: Table, column: str) -> Numbers:
+    """A column as Polars compares and bins it."""
+    import narwhals.stable.v2 as nw
+
+    dtype = table.dtype(column)
+    if is_time(dtype):
+        ticks = nw.col(column).cast(nw.Int64).alias(VALUE)
+        found = as_ticks(table.frame.select(ticks), dtype)
+    else:
+        found = as_numbers(table, column)
+    return replace(found, collect=_collect, engine="Polars", extra="polars")
+
+
+def _collect(frame: Any) -> Any:
+    return frame.collect(backend="polars", engine="streaming")

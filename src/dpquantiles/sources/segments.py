@@ -1,0 +1,112 @@
+"""The sorted order of a column in segments: how many records each holds, and its two ends."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.views.protocol import Ints
+
+
+class Run(NamedTuple):
+    """Consecutive segments first .. last, both included."""
+
+    first: int
+    last: int
+
+
+class Segments(NamedTuple):
+    """Disjoint segments in ascending order: ends as the engine has them, and as grid steps."""
+
+    least: NDArray[Any]
+    greatest: NDArray[Any]
+    low: Ints
+    high: Ints
+    counts: Ints
+    held: NDArray[np.bool_]
+    """Whether all their steps are known."""
+
+    @classmethod
+    def of(
+        cls,
+        ends: tuple[NDArray[Any], NDArray[Any]],
+        numbers: tuple[NDArray[Any], NDArray[Any]],
+        steps: tuple[Ints, Ints],
+        counts: Ints,
+    ) -> "Segments":
+        """Segments from bins in any order; bins whose numbers overlap are one segment."""
+        order = np.lexsort((numbers[1], numbers[0]))
+        least, greatest, low, high, count = (a[order] for a in (*ends, *steps, counts))
+        bottom, top = numbers[0][order], numbers[1][order]
+        reached = np.maximum.accumulate(top)
+        starts = np.flatnonzero(np.append(True, bottom[1:] >= reached[:-1])) if len(top) else []
+        # Where bins overlap, the segment ends where the highest of them does.
+        highest = [s + int(np.argmax(part)) for s, part in zip(starts, _split(top, starts))]
+        sums = np.add.reduceat(count, starts) if len(top) else count
+        held = np.zeros(len(starts), dtype=bool)
+        return cls(least[starts], greatest[highest], low[starts], high[highest], sums, held)
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """Whether nothing is left to ask: one step, or two records, which are the two ends."""
+        return np.asarray(self.held | (self.low == self.high) | (self.counts <= 2))
+
+    @property
+    def held_before(self) -> Ints:
+        """How many records of held segments come before each segment."""
+        sizes = self.counts * self.held
+        return np.asarray(np.cumsum(sizes) - sizes)
+
+    def touched(self, steps: Ints) -> NDArray[np.bool_]:
+        """Segments between whose ends, these included, one of the steps lies."""
+        steps = np.sort(steps)
+        before = np.searchsorted(steps, self.low, side="left")
+        return np.asarray(np.searchsorted(steps, self.high, side="right") > before)
+
+    def replaced(self, gone: NDArray[np.bool_], new: "Segments") -> "Segments":
+        """Some segments replaced by others that cover the same records."""
+        both = [np.concatenate([old[~gone], fresh]) for old, fresh in zip(self, new, strict=True)]
+        order = np.lexsort((both[3], both[2]))  # by low, then by high
+        return Segments(*(array[order] for array in both))
+
+    def runs(self, wanted: Ints, most: int) -> list[Run]:
+        """At most so many runs that cover the wanted segments, and held ones never."""
+        breaks = np.flatnonzero(np.diff(wanted) > 1)
+        ends = np.append(0, np.cumsum(self.counts))
+        gaps = ends[wanted[breaks + 1]] - ends[wanted[breaks] + 1]
+        blocked = np.diff(np.append(0, np.cumsum(self.held))[wanted])[breaks] > 0
+        # Keep the widest gaps, and all that hide a held segment.
+        order = np.lexsort((-gaps, ~blocked))
+        keep = np.sort(breaks[order[: max(most - 1, int(blocked.sum()))]])
+        firsts, lasts = np.append(0, keep + 1), np.append(keep, len(wanted) - 1)
+        return [Run(int(wanted[a]), int(wanted[b])) for a, b in zip(firsts, lasts, strict=True)]
+
+    def covered(self, runs: Sequence[Run]) -> NDArray[np.bool_]:
+        """The segments that the runs hold."""
+        mask = np.zeros(len(self.counts), dtype=bool)
+        for run in runs:
+            mask[run.first : run.last + 1] = True
+        return mask
+
+    def counting(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
+        """Records below, and at or below, each step, given the steps of all held segments.
+
+        A segment that is not held counts at its two ends, which is exact for those that are
+        settled and for those that no step touches.
+        """
+        free = ~self.held
+        places = np.concatenate([self.low[free], self.high[free]])
+        weights = np.concatenate([np.ones(int(free.sum()), np.int64), self.counts[free] - 1])
+        order = np.argsort(places, kind="stable")
+        sums = np.append(0, np.cumsum(weights[order]))
+        below, through = (
+            sums[np.searchsorted(places[order], steps, side=side)]
+            + np.searchsorted(pool, steps, side=side)
+            for side in ("left", "right")
+        )
+        return below, through
+
+
+def _split(values: NDArray[Any], starts: Any) -> list[NDArray[Any]]:
+    return np.split(values, starts[1:]) if len(starts) else []
