@@ -3,6 +3,7 @@
 from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
+from dpquantiles.grouped import GroupedRelease
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
@@ -15,6 +16,7 @@ __all__ = [
     "ArrayView",
     "DemandTooLarge",
     "FloatGrid",
+    "GroupedRelease",
     "JointExp",
     "MissingBackend",
     "Neighbors",

@@ -1,11 +1,25 @@
 """The public functions: quantiles and its short forms."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
-from dpquantiles import engine, entropy, privacy, require
+from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.grid import Grid
+from dpquantiles.grouped import GroupedRelease
+from dpquantiles.privacy import Units
 from dpquantiles.release import Release
+
+
+@overload
+def quantiles(
+    data: Any, q: float | str | Iterable[float], *, by: None = None, **options: Any
+) -> Release: ...
+
+
+@overload
+def quantiles(
+    data: Any, q: float | str | Iterable[float], *, by: str | Iterable[str], **options: Any
+) -> GroupedRelease: ...
 
 
 def quantiles(
@@ -13,6 +27,10 @@ def quantiles(
     q: float | str | Iterable[float],
     *,
     column: str | None = None,
+    by: str | Iterable[str] | None = None,
+    keys: Any = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
@@ -20,11 +38,11 @@ def quantiles(
     resolution: Any = None,
     grid: Grid | None = None,
     neighbors: str = "swap",
-    size: int | None = None,
+    size: int | Mapping[Any, int] | None = None,
     missing: Any = None,
     mechanism: str = "joint_exp",
     rng: Any = None,
-) -> Release:
+) -> Release | GroupedRelease:
     """Private quantiles of one column, all of them together for one epsilon.
 
     Args:
@@ -36,6 +54,16 @@ def quantiles(
         q: Quantiles between 0 and 1, in any order, or "median", "quartiles", "deciles",
             "percentiles".
         column: The name of the column, where data are a table.
+        by: Columns that divide the table into groups; every group gets its own quantiles, and all
+            of them together cost one budget.
+        keys: With `by`, the groups to answer for, known without looking at the data: a list of
+            keys (of tuples, where there are several columns) or a table with the columns of `by`.
+            Or "private", under add-remove neighbors and with delta: groups are found in the data by
+            a selection that a fifth of epsilon and all of delta pay for.
+        unit: The column that names whom the rows belong to, such as people. The guarantee then
+            holds for all rows of a unit together. Rows without a name are one unit.
+        max_rows_per_unit: How many rows of a unit count, at most, chosen at random; 1 by default.
+            More of them use more of the data, and cost that many times more budget per row.
         epsilon: The privacy budget: one record changes the odds of any answer by at most a
             factor exp(epsilon).
         delta: With epsilon, for mechanisms that promise (epsilon, delta): the chance of a worse
@@ -49,8 +77,9 @@ def quantiles(
             which otherwise only the types of its records tell.
         neighbors: "swap" protects the value of a record, and the number of records is public;
             "add-remove" protects also whether a record is there.
-        size: Under add-remove, the public (approximate) number of records. Without it, a fifth
-            of epsilon buys a private count.
+        size: Under add-remove, the public (approximate) number of records, with `by` of every
+            group, or a dictionary from keys to numbers. Without it, a fifth of epsilon buys
+            a private count.
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
         mechanism: The algorithm, by name.
@@ -58,19 +87,26 @@ def quantiles(
             makes the result reproducible, and then it has no guarantee.
 
     Returns:
-        A `Release` with the answers in the order of `q` and in the type of the data.
+        A `Release` with the answers in the order of `q` and in the type of the data; with `by`
+        a `GroupedRelease`, whose `to_frame()` is a frame of the data's own library.
     """
+    bits, units = entropy.require_bits(rng=rng), Units.of(unit, max_rows_per_unit)
     request = engine.Request(
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         bounds=bounds,
         resolution=resolution,
         grid=grid,
-        size=size,
+        size=size if by is None else None,  # type: ignore[arg-type]
         missing=missing,
         mechanism=mechanism,
     )
-    return engine.run(data, request, entropy.require_bits(rng=rng), column)
+    if by is not None:
+        grouping = group_engine.Grouping(by=by, keys=keys, size=size, units=units)
+        return group_engine.run(data, column, grouping, request, bits)
+    if keys is not None:
+        raise ValueError("keys needs by, the columns that they are keys of")
+    return engine.run_for_units(data, request, bits, column, units)
 
 
 def median(data: Any, **options: Any) -> Release:

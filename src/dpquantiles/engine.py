@@ -10,9 +10,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_source, open_table
+from dpquantiles.sources.units import bound_rows
 from dpquantiles.views.array import MISSING_POLICIES
 
 
@@ -94,3 +95,30 @@ def run(data: Any, request: Request, bits: Bits, column: str | None = None) -> R
     release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))
+
+
+def run_for_units(
+    data: Any, request: Request, bits: Bits, column: str | None, units: Units
+) -> Release:
+    """As `run`, for a budget that all rows of a unit share; rows are bounded inside the engine."""
+    if units.column is None:
+        return run(data, request, bits, column)
+    if column is None:
+        raise TypeError("column must be given with unit: the column whose quantiles are wanted")
+    row = units.price(request.budget, grouped=False)
+    table = open_table(data)
+    table.dtype(column)
+    bounded = bound_rows(table, units.column, units.rows, (column,), bits)
+    release = run(bounded, replace(request, budget=row), bits, column)
+    spent = replace(request, budget=row).build().guarantee
+    stated = units.stated(spent, request.budget)
+    return replace(
+        release,
+        guarantee=None if release.guarantee is None else stated,
+        provenance={
+            **release.provenance,
+            "budget": stated.to_dict(),
+            "unit": units.column,
+            "max_rows_per_unit": units.rows,
+        },
+    )

@@ -21,7 +21,7 @@ from dpquantiles.privacy.guarantees import (
     from_dict,
 )
 from dpquantiles.privacy.neighbors import Neighbors
-from dpquantiles.privacy.units import all_rows, per_row
+from dpquantiles.privacy.units import Units, all_rows, per_row
 
 __all__ = [
     "ZCDP",
@@ -29,6 +29,7 @@ __all__ = [
     "Guarantee",
     "Neighbors",
     "PureDP",
+    "Units",
     "all_rows",
     "bounded_range_eta",
     "bounded_range_rho",

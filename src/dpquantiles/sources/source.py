@@ -9,6 +9,7 @@ from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.tables import Table
 from dpquantiles.views import ArrayView, SortedView
 
 
@@ -49,16 +50,21 @@ def open_source(data: Any, column: str | None = None, stated: Kind | None = None
     return source
 
 
+def open_table(data: Any) -> Table:
+    """A table, a file, or what a SQL query gives, as a table."""
+    if isinstance(data, (str, Path)):
+        from dpquantiles.sources import duckdb
+
+        data = duckdb.open_text(data)
+    return tables.open_table(data)
+
+
 def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
     if isinstance(data, (InMemory, LazyColumn)):
         return data
     if column is None:
         return InMemory(memory.read(data, stated))
-    if isinstance(data, (str, Path)):
-        from dpquantiles.sources import duckdb
-
-        data = duckdb.open_text(data)
-    table = tables.open_table(data)
+    table = open_table(data)
     if table.lazy:
         return LazyColumn.of(table, column)
     table.dtype(column)

@@ -1,0 +1,204 @@
+"""Releases by group: public parameters are settled, rows are read by group, then drawn together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpquantiles import entropy, require
+from dpquantiles.engine import Request
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid, default_grid
+from dpquantiles.grouped import GroupedRelease, Key
+from dpquantiles.kinds import column as as_numbers
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.mechanisms.groups import release_groups
+from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
+from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.groups import GroupedColumn, GroupedRows
+from dpquantiles.sources.keys import PRIVATE, KeyColumns
+from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.source import open_table
+from dpquantiles.views import stand_in
+from dpquantiles.views.groups import Groups
+from dpquantiles.views.protocol import Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """How a table is divided: the columns, the public keys or "private", and the sizes if given."""
+
+    by: str | Iterable[str]
+    keys: Any = None
+    size: int | Mapping[Any, int] | None = None
+    units: Units = Units()
+
+
+@np.errstate(all="ignore")
+def run(
+    data: Any, column: str | None, grouping: Grouping, request: Request, bits: Bits
+) -> GroupedRelease:
+    """One release of all groups; `request` states the budget of all of it, for units if there are.
+
+    Bits are taken for the rows of units, for private keys or bought sizes, then for the answers.
+    """
+    if column is None:
+        raise TypeError("column must be given with by: the column whose quantiles are wanted")
+    table = open_table(data)
+    columns = KeyColumns.of(table, grouping.by)
+    if grouping.units.column is not None:
+        table.dtype(grouping.units.column, "unit")
+    stated = None if request.grid is None else request.grid.kind
+    grouped = GroupedColumn.of(table, columns, column, stated)
+    grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
+    plan = Plan.of(columns, grouping, request)
+    # All of the above is public: types, parameters and the price. What is below reads records.
+    rows = grouped.read(plan.keys, grouping.units.column, grouping.units.rows, bits)
+    keys, sizes = plan.groups(rows, bits)
+    groups = _groups(grid, request.missing, *rows.coded(keys), len(keys))
+    answers, sizes = release_groups(plan.build, groups, sizes, bits)
+    private = entropy.is_private(bits)
+    return GroupedRelease(
+        by=columns.by,
+        keys=tuple(keys),
+        key_types=columns.types,
+        q=request.q,
+        values=tuple(plan.ordered(answer) for answer in answers),
+        guarantee=plan.guarantee if private else None,
+        mechanism=request.mechanism,
+        type=grid.kind.name,
+        note="" if private else entropy.SEEDED_NOTE,
+        provenance={
+            "budget": plan.guarantee.to_dict(),
+            "grid": grid.describe(),
+            **plan.provenance,
+            **({} if sizes is None else {"sizes": sizes.tolist()}),
+        },
+        backend=backend_of(table),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What each part of a release by group may spend, from public numbers alone."""
+
+    request: Request
+    """At the budget of one row, after the keys are paid for."""
+    keys: tuple[Key, ...] | None
+    selection: PrivateKeys | None
+    sizes: Ints | None
+    guarantee: Guarantee
+    provenance: Mapping[str, object]
+
+    @classmethod
+    def of(cls, columns: KeyColumns, grouping: Grouping, request: Request) -> "Plan":
+        """Public keys, or a selection that is paid for first."""
+        units, budget = grouping.units, request.budget
+        row = units.price(budget, grouped=True)
+        if isinstance(grouping.keys, str):
+            return cls._with_private_keys(grouping, request, row)
+        keys = columns.check(grouping.keys)
+        sizes = _sizes(columns, keys, grouping.size, row)
+        request = replace(request, budget=row)
+        spent = request.build().guarantee
+        if budget.neighbors is Neighbors.SWAP:
+            spent = replace(spent, within=columns.by)
+        bought = sizes is None and row.neighbors is not Neighbors.SWAP
+        return cls(
+            request=request,
+            keys=keys,
+            selection=None,
+            sizes=sizes,
+            guarantee=units.stated(spent, budget),
+            provenance={**_rows(units), **({"size_share": COUNT_SHARE} if bought else {})},
+        )
+
+    @classmethod
+    def _with_private_keys(cls, grouping: Grouping, request: Request, row: Guarantee) -> "Plan":
+        require.choice((PRIVATE,), keys=grouping.keys)
+        if row.neighbors is Neighbors.SWAP:
+            raise ValueError(
+                "keys='private' needs neighbors='add-remove': under swap neighbors each record's "
+                "group counts as public, so there is nothing to select; list the keys instead"
+            )
+        if not isinstance(row, ApproxDP):
+            raise ValueError(
+                "keys='private' needs epsilon and delta: a group with a single record is released "
+                "with a chance of at most delta, so take it far below one over the number of "
+                "records, for example delta=1e-6"
+            )
+        if grouping.size is not None:
+            raise ValueError("size must be left out with keys='private', which finds sizes as well")
+        selection, rest = keys_share(row)
+        priced = replace(request, budget=rest)
+        research = priced.build().guarantee.research_only
+        units = grouping.units
+        return cls(
+            request=priced,
+            keys=None,
+            selection=selection,
+            sizes=None,
+            guarantee=replace(request.budget, unit=units.column, research_only=research),
+            provenance={
+                **_rows(units),
+                "keys_share": COUNT_SHARE,
+                "keys_threshold": selection.threshold,
+            },
+        )
+
+    def groups(self, rows: GroupedRows, bits: Bits) -> tuple[Sequence[Key], Ints | None]:
+        """The keys to answer for, and their public sizes where there are any."""
+        if self.selection is None:
+            return self.keys or (), self.sizes
+        found, counts = rows.counted()
+        released, sizes = self.selection.draw(counts, bits)
+        return [found[group] for group in released.tolist()], sizes
+
+    def build(self, size: int | None) -> Mechanism:
+        """The mechanism for one group of a public size."""
+        return self.request.build() if size is None else replace(self.request, size=size).build()
+
+    def ordered(self, answer: Sequence[Any]) -> tuple[Any, ...]:
+        """Answers of the distinct quantiles, ascending, in the order asked."""
+        places = {q: i for i, q in enumerate(sorted(set(self.request.q)))}
+        return tuple(answer[places[q]] for q in self.request.q)
+
+
+def _rows(units: Units) -> dict[str, object]:
+    if units.column is None:
+        return {}
+    return {"unit": units.column, "max_rows_per_unit": units.rows}
+
+
+def _sizes(
+    columns: KeyColumns, keys: Sequence[Key], size: int | Mapping[Any, int] | None, row: Guarantee
+) -> Ints | None:
+    """Public sizes in the order of the keys: one for all groups, or one for each."""
+    if size is None:
+        return None
+    if row.neighbors is Neighbors.SWAP:
+        raise ValueError(
+            "size must be left out under swap neighbors, where the sizes of groups are public; "
+            "for protected sizes use neighbors='add-remove'"
+        )
+    if not isinstance(size, Mapping):
+        return np.full(len(keys), require.count(size=size), dtype=np.int64)
+    known = {columns.shown(key): size.get(columns.shown(key)) for key in keys}
+    without = next((key for key, number in known.items() if number is None), None)
+    if without is not None:
+        raise ValueError(f"size must give a number for every key, got none for {without!r}")
+    return np.array([require.count(size=number) for number in known.values()], dtype=np.int64)
+
+
+def _groups(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
+    """Rows on the grid, by group; missing values as the policy says."""
+    numbers, absent = as_numbers(grid.kind, typed.values)
+    steps = grid.encode(numbers)
+    if absent is not None and isinstance(missing, str) and missing == "drop":
+        codes, steps = codes[~absent], steps[~absent]
+    elif absent is not None:
+        steps = np.where(absent, stand_in(grid, missing), steps)
+    return Groups.of(grid, codes, steps, count)

@@ -1,0 +1,124 @@
+"""Keys of groups: public lists of them, checked against the columns that they belong to."""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dpquantiles.require import shown
+from dpquantiles.sources.tables import Table, find_table
+
+Key = tuple[Any, ...]
+
+PRIVATE = "private"
+"""What stands for keys that are found in the data by a private selection."""
+
+RESERVED = ("q", "value")
+"""Columns of the result, which cannot be keys as well."""
+
+
+@dataclass(frozen=True)
+class KeyColumns:
+    """The columns of a table that name its groups, and the types of their keys."""
+
+    by: tuple[str, ...]
+    types: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, by: str | Iterable[str]) -> "KeyColumns":
+        """Columns by name, with the types that the schema states."""
+        names = (by,) if isinstance(by, str) else tuple(by)
+        if not names:
+            raise ValueError("by must name at least one column, got none")
+        if len(set(names)) < len(names):
+            raise ValueError(f"by must name each column once, got {list(names)!r}")
+        for name in names:
+            if name in RESERVED:
+                raise ValueError(
+                    f"by must name no column {name!r}, which the result has itself; rename it"
+                )
+        return cls(names, tuple(_key_type(name, table.dtype(name, "by")) for name in names))
+
+    def check(self, keys: Any) -> tuple[Key, ...]:
+        """A public list of keys, one tuple per group, in the order given."""
+        if keys is None:
+            raise ValueError(
+                "keys must be given with by: the groups to answer for, known without looking at "
+                "the data, because a group that shows up tells that somebody is in it; or "
+                "keys='private' (with delta), which finds groups by a selection that is paid for"
+            )
+        found = tuple(self._key(key) for key in self._listed(keys))
+        if not found:
+            raise ValueError("keys must name at least one group, got none")
+        counted = Counter(found)
+        if len(counted) < len(found):
+            twice = self.shown(counted.most_common(1)[0][0])
+            raise ValueError(f"keys must name each group once, got {twice!r} more than once")
+        return found
+
+    def shown(self, key: Key) -> Any:
+        """A key as users write it: without its tuple where there is one column."""
+        return key[0] if len(self.by) == 1 else key
+
+    def _listed(self, keys: Any) -> Iterable[Any]:
+        if isinstance(keys, (str, bytes, dict)) or not hasattr(keys, "__iter__"):
+            raise TypeError(f"keys must be a list of keys, a table or 'private', got {shown(keys)}")
+        table = find_table(keys)
+        if table is None:
+            return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
+        for name in self.by:
+            table.dtype(name, "by")
+        frame = table.select(self.by).frame
+        rows = (frame.collect() if table.lazy else frame).rows()
+        return [row[0] for row in rows] if len(self.by) == 1 else rows
+
+    def _key(self, key: Any) -> Key:
+        parts = (key,) if len(self.by) == 1 and not isinstance(key, tuple) else key
+        if not isinstance(parts, (tuple, list)) or len(parts) != len(self.by):
+            raise TypeError(
+                f"keys must be tuples of {len(self.by)} values, for {', '.join(self.by)}, "
+                f"got {shown(key)}"
+            )
+        columns = zip(parts, self.types, self.by, strict=True)
+        return tuple(_part(value, name, column) for value, name, column in columns)
+
+
+def _key_type(column: str, dtype: Any) -> str:
+    import narwhals.stable.v2 as nw
+
+    if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+        return "str"
+    if dtype.is_integer():
+        return "int"
+    for stated, name in ((nw.Boolean, "bool"), (nw.Date, "date")):
+        if dtype == stated:
+            return name
+    raise TypeError(
+        f"by must name columns of text, whole numbers, booleans or dates, got {column!r} of type "
+        f"{dtype}; cut it into classes or cast it first"
+    )
+
+
+def _part(value: Any, name: str, column: str) -> Any:
+    """One part of a key as a plain value of its column's type."""
+    if name == "str" and isinstance(value, str):
+        return str(value)
+    truth = isinstance(value, (bool, np.bool_))
+    if name == "bool" and truth:
+        return bool(value)
+    if name == "int" and isinstance(value, Integral) and not truth:
+        return int(value)
+    if name == "date" and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value
+    if value is None or value != value:  # noqa: PLR0124
+        raise ValueError(f"keys must not be missing, got {value!r} for {column!r}")
+    raise TypeError(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
+
+
+def as_columns(keys: Sequence[Key], count: int) -> list[list[Any]]:
+    """The parts of keys by column."""
+    return [[key[i] for key in keys] for i in range(count)]

@@ -1,0 +1,116 @@
+"""Rows per unit bounded inside the engine: of every unit at most k rows, by a keyed random order.
+
+Which rows of a unit are kept depends on its own rows and on random numbers only; a table in memory
+gets one number per row, and a lazy table, which is read several times, an order that a secret key
+and the cells of a row determine. Proof: `privacy/units.md`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpquantiles.entropy import Bits
+from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.sources.tables import Table
+
+ORDER, ABSENT, UNIT, ROW, CODE = (f"dpq_{name}" for name in ("order", "absent", "u", "row", "code"))
+"""Columns that are added for a while."""
+
+
+def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits) -> Table:
+    """At most `rows` rows per unit, with the columns that are named, which tell rows apart.
+
+    Rows without a unit are the rows of one unit.
+    """
+    import narwhals.stable.v2 as nw
+
+    names, dtype = tuple(dict.fromkeys(columns)), table.dtype(unit, "unit")
+    named = _named(nw.col(unit), dtype).alias(UNIT)
+    absent = nw.col(unit).is_null().alias(ABSENT)
+    if not table.lazy:
+        kept = _chosen(table.frame.select(named, absent), rows, bits)
+        series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
+        return Table(table.frame.select(*names).filter(series))
+    marked = table.frame.with_columns(named, absent, _keyed(table, names, bits).alias(ORDER))
+    place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, *names))
+    return Table(marked.filter(place <= rows).select(*names))
+
+
+def _named(unit: Any, dtype: Any) -> Any:
+    """Names of units without nulls, which not every engine takes for one group."""
+    import narwhals.stable.v2 as nw
+
+    if dtype.is_integer():
+        return unit.fill_null(0)
+    return (unit if dtype == nw.String else unit.cast(nw.String)).fill_null("")
+
+
+def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
+    """Which rows in memory are kept: of every unit those with the least random numbers."""
+    codes = _codes(units[UNIT]) + 1
+    codes[units[ABSENT].to_numpy()] = 0
+    order = np.lexsort((words(bits, len(codes)), codes))
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    place = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
+    kept = np.zeros(len(codes), dtype=bool)
+    kept[order[place < rows]] = True
+    return kept
+
+
+def _codes(units: Any) -> Ints:
+    """Equal numbers for equal names."""
+    if units.dtype.is_integer():
+        return np.unique(units.to_numpy(), return_inverse=True)[1].astype(np.int64)
+    import narwhals.stable.v2 as nw
+
+    frame = units.to_frame().with_row_index(ROW)
+    numbered = frame.select(UNIT).unique().with_row_index(CODE)
+    joined = frame.join(numbered, on=UNIT, how="inner").select(nw.col(ROW, CODE).cast(nw.Int64))
+    codes = np.empty(len(frame), dtype=np.int64)
+    codes[joined[ROW].to_numpy()] = joined[CODE].to_numpy()
+    return codes
+
+
+def _keyed(table: Table, columns: Sequence[str], bits: Bits) -> Any:
+    """A number between 0 and 1 for every row, a function of its cells and a secret key.
+
+    The fractional parts of secret multiples: of each cell at two scales, so that both near and
+    far values come apart. Cells that cannot be mixed in this way only break ties.
+    """
+    import narwhals.stable.v2 as nw
+
+    mixed = nw.lit(_secret(bits))
+    for column in columns:
+        for position in _positions(nw.col(column), table.dtype(column)):
+            for scale in (1.0, 2.0**-20):
+                mixed = mixed + _fraction(position * (scale * (1.0 + 1000.0 * _secret(bits))))
+    return _fraction(mixed)
+
+
+def _secret(bits: Bits) -> float:
+    return bits.getrandbits(53) / 2.0**53
+
+
+def _fraction(number: Any) -> Any:
+    return number - number.floor()
+
+
+def _positions(cell: Any, dtype: Any) -> list[Any]:
+    """A cell as doubles that hold no null, no infinity and no NaN."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Date or dtype == nw.Datetime:
+        days = cell.dt.year() * 372 + cell.dt.month() * 31 + cell.dt.day()
+        parts = [days]
+        if dtype == nw.Datetime:
+            parts.append(cell.dt.hour() * 3600 + cell.dt.minute() * 60 + cell.dt.second())
+        return [part.cast(nw.Float64).fill_null(0.5) for part in parts]
+    if dtype == nw.String or dtype in (nw.Categorical, nw.Enum):
+        return [cell.cast(nw.String).str.len_chars().cast(nw.Float64).fill_null(0.5)]
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        return []
+    number = cell.cast(nw.Int8).cast(nw.Float64) if dtype == nw.Boolean else cell.cast(nw.Float64)
+    if dtype.is_float():
+        number = nw.when(number.is_nan() | ~number.is_finite()).then(0.5).otherwise(number)
+    return [number.clip(-1e12, 1e12).fill_null(0.5)]
