@@ -1,6 +1,7 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
-from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
+from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
+from dpquantiles.described import Description
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.grouped import GroupedRelease
@@ -15,6 +16,7 @@ __all__ = [
     "ApproxDP",
     "ArrayView",
     "DemandTooLarge",
+    "Description",
     "FloatGrid",
     "GroupedRelease",
     "JointExp",
@@ -25,6 +27,7 @@ __all__ = [
     "UniformGrid",
     "__version__",
     "deciles",
+    "describe",
     "median",
     "percentiles",
     "quantiles",

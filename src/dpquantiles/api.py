@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 from dpquantiles import engine, entropy, group_engine, privacy, require
+from dpquantiles.described import Description
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.privacy import Units
@@ -22,7 +23,7 @@ def quantiles(
 ) -> GroupedRelease: ...
 
 
-def quantiles(
+def quantiles(  # type: ignore[misc]
     data: Any,
     q: float | str | Iterable[float],
     *,
@@ -109,21 +110,68 @@ def quantiles(
     return engine.run_for_units(data, request, bits, column, units)
 
 
+SUMMARY = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles of a description, unless others are asked for."""
+
+
+def describe(
+    data: Any,
+    columns: Iterable[str],
+    *,
+    q: float | str | Iterable[float] = SUMMARY,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bounds: Mapping[str, tuple[Any, Any]] | None = None,
+    neighbors: str = "swap",
+    size: int | None = None,
+    missing: Any = None,
+    mechanism: str = "joint_exp",
+    rng: Any = None,
+) -> Description:
+    """Private quantiles of several columns of a table, all of them for one budget.
+
+    Every column gets an equal share of the budget, because all of them tell about the same people.
+    With `unit`, the same rows of a unit count in all columns. `bounds` is a dictionary from columns
+    to pairs; a column may go without. Other options as in `quantiles`.
+
+    Returns:
+        A `Description`: one `Release` per column, and with `to_frame()` a table of them.
+    """
+    names = columns if isinstance(columns, str) else tuple(columns)
+    request = engine.Request(
+        q=require.quantiles(q=q),
+        budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
+        size=size,
+        missing=missing,
+        mechanism=mechanism,
+    )
+    units = Units.of(unit, max_rows_per_unit)
+    bits = entropy.require_bits(rng=rng)
+    return engine.describe(data, names, request, bits, units, {} if bounds is None else bounds)
+
+
 def median(data: Any, **options: Any) -> Release:
     """The private median; options as in `quantiles`."""
-    return quantiles(data, "median", **options)
+    release: Release = quantiles(data, "median", **options)
+    return release
 
 
 def quartiles(data: Any, **options: Any) -> Release:
     """The three private quartiles; options as in `quantiles`."""
-    return quantiles(data, "quartiles", **options)
+    release: Release = quantiles(data, "quartiles", **options)
+    return release
 
 
 def deciles(data: Any, **options: Any) -> Release:
     """The nine private deciles; options as in `quantiles`."""
-    return quantiles(data, "deciles", **options)
+    release: Release = quantiles(data, "deciles", **options)
+    return release
 
 
 def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release:
     """Private percentiles, `p` between 0 and 100; options as in `quantiles`."""
-    return quantiles(data, require.percentages(p=p), **options)
+    release: Release = quantiles(data, require.percentages(p=p), **options)
+    return release

@@ -1,18 +1,22 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dpquantiles import require
+from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.privacy import Guarantee, Neighbors, Units
+from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
 from dpquantiles.release import Release
+from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.source import open_source, open_table
+from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -105,20 +109,59 @@ def run_for_units(
         return run(data, request, bits, column)
     if column is None:
         raise TypeError("column must be given with unit: the column whose quantiles are wanted")
-    row = units.price(request.budget, grouped=False)
-    table = open_table(data)
-    table.dtype(column)
-    bounded = bound_rows(table, units.column, units.rows, (column,), bits)
-    release = run(bounded, replace(request, budget=row), bits, column)
-    spent = replace(request, budget=row).build().guarantee
-    stated = units.stated(spent, request.budget)
+    priced = replace(request, budget=units.price(request.budget, grouped=False))
+    release = run(bounded(data, (column,), units, bits), priced, bits, column)
+    stated = units.stated(priced.build().guarantee, request.budget)
     return replace(
         release,
         guarantee=None if release.guarantee is None else stated,
-        provenance={
-            **release.provenance,
-            "budget": stated.to_dict(),
-            "unit": units.column,
-            "max_rows_per_unit": units.rows,
-        },
+        provenance={**release.provenance, "budget": stated.to_dict(), **units.provenance},
+    )
+
+
+def bounded(data: Any, columns: Sequence[str], units: Units, bits: Bits) -> Table:
+    """Columns of a table, with at most as many rows of every unit as count."""
+    table = open_table(data)
+    for column in columns:
+        table.dtype(column)
+    if units.column is None:
+        return table
+    return bound_rows(table, units.column, units.rows, columns, bits)
+
+
+def describe(
+    data: Any,
+    columns: Sequence[str],
+    request: Request,
+    bits: Bits,
+    units: Units,
+    bounds: Mapping[str, tuple[Any, Any]],
+) -> Description:
+    """Quantiles of several columns, each for an equal share of the budget of one row.
+
+    The columns are read and drawn in their order, after the rows of units are chosen.
+    """
+    if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"columns must be a list that names each column once, got {require.shown(columns)}"
+        )
+    if not isinstance(bounds, Mapping):
+        raise TypeError(
+            "bounds must be a dictionary from columns to pairs (lower, upper), "
+            f"got {require.shown(bounds)}"
+        )
+    for column in bounds:
+        require.choice(columns, bounds=column)
+    row = units.price(request.budget, grouped=False)
+    priced = replace(request, budget=share_of(row, len(columns)))
+    table = bounded(data, columns, units, bits)
+    asked = {column: replace(priced, bounds=bounds.get(column)) for column in columns}
+    releases = {column: run(table, asked[column], bits, column) for column in columns}
+    spent = priced.build().guarantee
+    note = next(iter(releases.values())).note
+    return Description(
+        releases=releases,
+        guarantee=None if note else all_rows(spent, replace(request.budget, unit=units.column)),
+        note=note,
+        backend=backend_of(table),
     )

@@ -113,7 +113,7 @@ class Plan:
             selection=None,
             sizes=sizes,
             guarantee=units.stated(spent, budget),
-            provenance={**_rows(units), **({"size_share": COUNT_SHARE} if bought else {})},
+            provenance={**units.provenance, **({"size_share": COUNT_SHARE} if bought else {})},
         )
 
     @classmethod
@@ -143,7 +143,7 @@ class Plan:
             sizes=None,
             guarantee=replace(request.budget, unit=units.column, research_only=research),
             provenance={
-                **_rows(units),
+                **units.provenance,
                 "keys_share": COUNT_SHARE,
                 "keys_threshold": selection.threshold,
             },
@@ -165,12 +165,6 @@ class Plan:
         """Answers of the distinct quantiles, ascending, in the order asked."""
         places = {q: i for i, q in enumerate(sorted(set(self.request.q)))}
         return tuple(answer[places[q]] for q in self.request.q)
-
-
-def _rows(units: Units) -> dict[str, object]:
-    if units.column is None:
-        return {}
-    return {"unit": units.column, "max_rows_per_unit": units.rows}
 
 
 def _sizes(

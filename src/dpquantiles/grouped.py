@@ -64,9 +64,9 @@ class GroupedRelease:
 
     def _repr_html_(self) -> str:
         # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.html import render_groups
+        from dpquantiles.present.tables import groups_html
 
-        return render_groups(self)
+        return groups_html(self)
 
     def long(self) -> dict[str, list[Any]]:
         """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""

@@ -43,7 +43,7 @@ def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
     for index in np.flatnonzero((odds <= draws.FAINTEST) & (lighter > 0)).tolist():
         log_odds = math.log(lighter[index]) - math.log(heavier[index])
         chosen[index] = draws.faint_coin(bits, log_odds)
-    return chosen == (first <= second)
+    return np.asarray(chosen == (first <= second))
 
 
 def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> Bools:
@@ -53,7 +53,7 @@ def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> B
     chosen = coins(bits, odds / (1.0 + odds))
     for index in np.flatnonzero(odds <= draws.FAINTEST).tolist():
         chosen[index] = draws.faint_coin(bits, float(log_odds[index]))
-    return chosen == (log_first <= log_second)
+    return np.asarray(chosen == (log_first <= log_second))
 
 
 def weighted(bits: Bits, weights: Floats) -> Ints:

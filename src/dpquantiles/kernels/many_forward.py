@@ -110,9 +110,8 @@ def _standings(columns: Columns) -> Standings:
 
 def _advance(columns: Columns, k: int) -> Ints:
     """t of step k, in every column."""
-    if k == 1:
-        return columns.targets[0]
-    advance: Ints = columns.targets[k - 1] - columns.targets[k - 2]
+    before: Ints = columns.targets[k - 2] if k > 1 else np.zeros_like(columns.n)
+    advance: Ints = columns.targets[k - 1] - before
     return advance
 
 
@@ -210,9 +209,9 @@ def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
         return moved
     index = np.arange(first, len(mass))[:, None] - advance
     flat = index * mass.shape[1] + np.arange(mass.shape[1])
-    moved = mass.take(flat, mode="clip")
-    moved[index < 0] = 0.0
-    return moved
+    gathered: Floats = mass.take(flat, mode="clip")
+    gathered[index < 0] = 0.0
+    return gathered
 
 
 def _gap(

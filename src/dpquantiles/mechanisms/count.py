@@ -46,7 +46,8 @@ class PrivateCount:
     def draw_all(self, n: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         """As `draw`, for the numbers of records of many data sets."""
         noise = discrete_laplaces(bits, min(Fraction(self.epsilon), MOST_RATE), len(n))
-        return np.clip(n + noise, 0, require.LARGEST_COUNT)
+        noisy: NDArray[np.int64] = np.clip(n + noise, 0, require.LARGEST_COUNT)
+        return noisy
 
 
 def counting_share(budget: Guarantee) -> tuple[PrivateCount, Guarantee]:

@@ -149,7 +149,7 @@ class Batch:
 
     def log_window(self) -> Floats:
         """log of the mass of all answers whose path is inside, by group."""
-        return np.log(self.ends().sum(axis=0)) - math.log(self.factors.one)
+        return np.asarray(np.log(self.ends().sum(axis=0)) - math.log(self.factors.one))
 
     def draw(self, bits: Bits) -> Ints:
         """The steps of all answers: a row per quantile, a column per group."""

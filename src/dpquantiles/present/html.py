@@ -4,6 +4,7 @@ Built as a tree of elements, so that all text is escaped and all tags are closed
 No scripts, no style sheets, nothing from outside.
 """
 
+from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present.svg import picture
@@ -30,17 +31,33 @@ def render(release: Release) -> str:
     return tostring(root, encoding="unicode", short_empty_elements=False)
 
 
+def render_table(columns: Mapping[str, Sequence[str]], promise: str, *, private: bool) -> str:
+    """Columns of text as HTML, with what they promise; all but the first stand to the right."""
+    root = Element("div", style="max-width:860px;line-height:1.4")
+    root.append(cells(columns, height=420))
+    SubElement(root, "p", style=PRIVATE if private else NOT_PRIVATE).text = promise
+    return tostring(root, encoding="unicode", short_empty_elements=False)
+
+
 def _table(release: Release) -> Element:
     """Quantiles and values; long ones scroll beside the picture."""
-    box = Element("div", style="max-height:232px;overflow:auto")
+    quantiles = [quantile(q) for q in release.q]
+    return cells({"q": quantiles, "value": labels(release.values)}, height=232)
+
+
+def cells(columns: Mapping[str, Sequence[str]], height: int) -> Element:
+    """A table that scrolls when it is too high."""
+    box = Element("div", style=f"max-height:{height}px;overflow:auto")
     table = SubElement(box, "table", style="border-collapse:collapse;margin:0")
     head = SubElement(SubElement(table, "thead"), "tr")
-    for title, side in (("q", "left"), ("value", "right")):
+    for place, title in enumerate(columns):
+        side = "right" if place else "left"
         SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = title
     body = SubElement(table, "tbody")
-    for q, label in zip(release.q, labels(release.values), strict=True):
+    for first, *rest in zip(*columns.values(), strict=True):
         row = SubElement(body, "tr", style="background:transparent")
-        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = quantile(q)
-        style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
-        SubElement(row, "td", style=style).text = label
+        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = first
+        for label in rest:
+            style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
+            SubElement(row, "td", style=style).text = label
     return box

@@ -4,11 +4,10 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.release import Release
 
 SIGNIFICANT = 6
 """Digits of the largest real number in a table; JSON and CSV carry all of them."""
@@ -17,7 +16,17 @@ NEGLIGIBLE = 1e-9
 """Beside the largest number of a table, a number smaller by this factor reads as zero."""
 
 
-def promise(release: Release) -> str:
+class Promising(Protocol):
+    """Anything that was released: it has a guarantee, or a note that says why it has none."""
+
+    @property
+    def guarantee(self) -> Guarantee | None: ...
+
+    @property
+    def note(self) -> str: ...
+
+
+def promise(release: Promising) -> str:
     """What a release promises, in one sentence; its note when it promises nothing."""
     if release.guarantee is None:
         return _sentence(release.note or "no privacy guarantee")

@@ -21,7 +21,7 @@ from dpquantiles.privacy.guarantees import (
     from_dict,
 )
 from dpquantiles.privacy.neighbors import Neighbors
-from dpquantiles.privacy.units import Units, all_rows, per_row
+from dpquantiles.privacy.units import Units, all_rows, per_row, share_of
 
 __all__ = [
     "ZCDP",
@@ -39,6 +39,7 @@ __all__ = [
     "from_dict",
     "per_call_epsilon",
     "per_row",
+    "share_of",
     "to_events",
     "total",
     "zcdp_delta",

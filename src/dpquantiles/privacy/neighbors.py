@@ -22,5 +22,7 @@ class Neighbors(StrEnum):
         other = "any other" if unit is None else "those of any other"
         columns = " and ".join(within)
         if within:
-            return f"{one} replaced by {other} of the same {columns}; {count} per {columns} is public"
+            return (
+                f"{one} replaced by {other} of the same {columns}; {count} per {columns} is public"
+            )
         return f"{one} replaced by {other}; {count} is public"

@@ -33,6 +33,13 @@ class Units:
         rows = 1 if max_rows_per_unit is None else max_rows_per_unit
         return cls(column=unit, rows=require.count(minimum=1, max_rows_per_unit=rows))
 
+    @property
+    def provenance(self) -> dict[str, object]:
+        """The public numbers of a release to units."""
+        if self.column is None:
+            return {}
+        return {"unit": self.column, "max_rows_per_unit": self.rows}
+
     def price(self, budget: Guarantee, *, grouped: bool) -> Guarantee:
         """The budget of one row; refuses what would show how many rows a unit has, and where."""
         if self.column is not None and budget.neighbors is Neighbors.SWAP:
@@ -83,6 +90,15 @@ def share(amount: float, parts: int) -> float:
     while Fraction(found) * parts > Fraction(amount):
         found = math.nextafter(found, 0.0)
     return found
+
+
+def share_of(budget: Guarantee, parts: int) -> Guarantee:
+    """The budget of each of several releases on the same people that together keep a budget."""
+    if isinstance(budget, ZCDP):
+        return replace(budget, rho=share(budget.rho, parts))
+    if isinstance(budget, PureDP):
+        return replace(budget, epsilon=share(budget.epsilon, parts))
+    return replace(budget, epsilon=share(budget.epsilon, parts), delta=share(budget.delta, parts))
 
 
 def all_rows(spent: Guarantee, budget: Guarantee) -> Guarantee:

@@ -27,7 +27,7 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
 
     lists = {name: list(values) for name, values in columns.items()}
     try:
-        return nw.from_dict(lists, backend=backend).to_native()
+        return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
     except ImportError:
         raise MissingBackend(
             f"a frame of {backend} needs that library: pip install 'dpquantiles[{backend}]'"

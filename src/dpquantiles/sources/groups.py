@@ -32,7 +32,9 @@ class GroupedColumn:
     source: Source
 
     @classmethod
-    def of(cls, table: Table, keys: KeyColumns, column: str, stated: Kind | None) -> "GroupedColumn":
+    def of(
+        cls, table: Table, keys: KeyColumns, column: str, stated: Kind | None
+    ) -> "GroupedColumn":
         """The named column; its type is public, like those of the keys."""
         return cls(table, keys, column, open_source(table, column, stated))
 

@@ -6,12 +6,14 @@ and the cells of a row determine. Proof: `privacy/units.md`.
 """
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.sources.lazy import ENGINES
 from dpquantiles.sources.tables import Table
 
 ORDER, ABSENT, UNIT, ROW, CODE = (f"dpq_{name}" for name in ("order", "absent", "u", "row", "code"))
@@ -32,7 +34,7 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
         kept = _chosen(table.frame.select(named, absent), rows, bits)
         series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
         return Table(table.frame.select(*names).filter(series))
-    marked = table.frame.with_columns(named, absent, _keyed(table, names, bits).alias(ORDER))
+    marked = _ordered(Table(table.frame.with_columns(named, absent)), (UNIT, *names), bits)
     place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, *names))
     return Table(marked.filter(place <= rows).select(*names))
 
@@ -72,20 +74,23 @@ def _codes(units: Any) -> Ints:
     return codes
 
 
-def _keyed(table: Table, columns: Sequence[str], bits: Bits) -> Any:
-    """A number between 0 and 1 for every row, a function of its cells and a secret key.
+def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:
+    """A lazy frame with one more column, a function of a secret key and the cells of a row.
 
-    The fractional parts of secret multiples: of each cell at two scales, so that both near and
-    far values come apart. Cells that cannot be mixed in this way only break ties.
+    Engines that hash do so; on others the fractional parts of secret multiples of the cells are
+    mixed. Cells that are no numbers then only break ties.
     """
     import narwhals.stable.v2 as nw
 
+    engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+    if hasattr(engine, "hashed"):
+        return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
     mixed = nw.lit(_secret(bits))
     for column in columns:
-        for position in _positions(nw.col(column), table.dtype(column)):
-            for scale in (1.0, 2.0**-20):
-                mixed = mixed + _fraction(position * (scale * (1.0 + 1000.0 * _secret(bits))))
-    return _fraction(mixed)
+        dtype = table.dtype(column)
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            mixed = mixed + _fraction(_position(nw.col(column), dtype) * (1e3 * _secret(bits)))
+    return table.frame.with_columns(_fraction(mixed).alias(ORDER))
 
 
 def _secret(bits: Bits) -> float:
@@ -96,21 +101,11 @@ def _fraction(number: Any) -> Any:
     return number - number.floor()
 
 
-def _positions(cell: Any, dtype: Any) -> list[Any]:
-    """A cell as doubles that hold no null, no infinity and no NaN."""
+def _position(cell: Any, dtype: Any) -> Any:
+    """A cell as a double that is no null, no infinity and no NaN."""
     import narwhals.stable.v2 as nw
 
-    if dtype == nw.Date or dtype == nw.Datetime:
-        days = cell.dt.year() * 372 + cell.dt.month() * 31 + cell.dt.day()
-        parts = [days]
-        if dtype == nw.Datetime:
-            parts.append(cell.dt.hour() * 3600 + cell.dt.minute() * 60 + cell.dt.second())
-        return [part.cast(nw.Float64).fill_null(0.5) for part in parts]
-    if dtype == nw.String or dtype in (nw.Categorical, nw.Enum):
-        return [cell.cast(nw.String).str.len_chars().cast(nw.Float64).fill_null(0.5)]
-    if not (dtype.is_numeric() or dtype == nw.Boolean):
-        return []
     number = cell.cast(nw.Int8).cast(nw.Float64) if dtype == nw.Boolean else cell.cast(nw.Float64)
     if dtype.is_float():
-        number = nw.when(number.is_nan() | ~number.is_finite()).then(0.5).otherwise(number)
-    return [number.clip(-1e12, 1e12).fill_null(0.5)]
+        number = nw.when(number.is_finite()).then(number).otherwise(0.5)
+    return number.clip(-1e12, 1e12).fill_null(0.5)

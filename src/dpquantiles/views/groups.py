@@ -23,7 +23,9 @@ class SortedSteps:
         return self.steps[index]
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        return np.searchsorted(self.steps, steps, "left"), np.searchsorted(self.steps, steps, "right")
+        return np.searchsorted(self.steps, steps, "left"), np.searchsorted(
+            self.steps, steps, "right"
+        )
 
 
 @dataclass(frozen=True, eq=False)
