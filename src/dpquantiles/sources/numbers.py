@@ -123,7 +123,7 @@ def as_numbers(table: Table, column: str) -> Numbers:
     dtype = table.dtype(column)
     value = nw.col(column)
     if dtype == nw.Boolean:
-        value = value.cast(nw.Int8)
+        value = value.cast(nw.Int32)  # some databases cast to no narrower one
     return Numbers(table.frame.select(value.alias(VALUE)), kind_of(dtype))
 
 

@@ -1,0 +1,64 @@
+"""Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpquantiles.kinds import REAL, DecimalUnits, Kind, column
+from dpquantiles.sources import memory
+from dpquantiles.sources.bins import unit
+from dpquantiles.sources.numbers import POSITION, VALUE, Numbers, as_ticks, is_time, kind_of
+from dpquantiles.sources.tables import Table
+
+
+def numbers(table: Table, name: str) -> Numbers:
+    """A column as Dask compares and bins it."""
+    import narwhals.stable.v2 as nw
+
+    dtype, native = table.dtype(name), table.frame.to_native()
+    kind, raw = kind_of(dtype), native.dtypes[name]
+    numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
+    meta = {VALUE: raw if numeric else "Int64", POSITION: "float64"}
+    parts = native[[name]].map_partitions(_values if numeric else _whole, name, kind, meta=meta)
+    frame = nw.from_native(parts)
+    found = as_ticks(frame, _in_units(dtype)) if is_time(dtype) else Numbers(frame, kind)
+    if isinstance(kind, DecimalUnits):
+        found = replace(found, tick=unit(kind), array=lambda units: _decimals(units, kind))
+    return replace(found, collect=_collect, engine="Dask", extra="dask")
+
+
+def _in_units(dtype: Any) -> Any:
+    """Times as their kind counts them: days, or microseconds."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Datetime:
+        return nw.Datetime("us", dtype.time_zone)
+    return nw.Duration("us") if dtype == nw.Duration else dtype
+
+
+def _values(part: Any, name: str, _: Kind) -> Any:
+    """One partition of numbers; missing ones have the position zero."""
+    double = column(REAL, memory.read(part[name]).values)
+    missing = np.False_ if double.missing is None else double.missing
+    position = np.where(missing, 0.0, double.numbers)
+    return pd.DataFrame({VALUE: part[name], POSITION: position}, index=part.index)
+
+
+def _whole(part: Any, name: str, kind: Kind) -> Any:
+    """One partition of other types, as the whole numbers of their kind."""
+    found = column(kind, memory.read(part[name]).values)
+    numbers = found.numbers.astype(np.int64)
+    missing = np.zeros(len(part), dtype=bool) if found.missing is None else found.missing
+    whole = pd.arrays.IntegerArray(numbers, missing)
+    return pd.DataFrame({VALUE: whole, POSITION: numbers.astype(np.float64)}, index=part.index)
+
+
+def _decimals(units: Any, kind: Kind) -> NDArray[Any]:
+    return np.array([kind.value(unit) for unit in units.to_list()], dtype=object)
+
+
+def _collect(frame: Any) -> Any:
+    return frame.collect(backend="pandas")

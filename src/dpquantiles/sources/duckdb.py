@@ -1,0 +1,70 @@
+"""DuckDB relations: columns as it compares and bins them."""
+
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from dpquantiles.sources.numbers import VALUE, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.tables import Table
+
+FAR = 2**62
+"""Where infinite times go, in microseconds: beyond every grid, and yet a number."""
+
+WHOLE = (-(2**63), 2**63 - 1)
+
+
+def numbers(table: Table, column: str) -> Numbers:
+    """A column as DuckDB compares and bins it."""
+    import narwhals.stable.v2 as nw
+
+    dtype = table.dtype(column)
+    if is_time(dtype):
+        stated = dtype if dtype == nw.Date else _in_microseconds(dtype)
+        found = as_ticks(_projected(table, _ticks(quoted(column), dtype)), stated)
+    elif dtype in (nw.Int128, nw.UInt128):
+        low, high = WHOLE
+        name = quoted(column)
+        clamped = f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high}"
+        narrow = _projected(table, f"CAST({clamped} ELSE {name} END AS BIGINT)")
+        found = replace(as_numbers(table, column), frame=narrow)
+    else:
+        found = as_numbers(table, column)
+    return replace(found, collect=_collect, engine="DuckDB", extra="duckdb")
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _projected(table: Table, sql: str) -> Any:
+    import narwhals.stable.v2 as nw
+
+    relation = table.frame.to_native()
+    return nw.from_native(relation.select(duckdb.SQLExpression(sql).alias(VALUE)))
+
+
+def _in_microseconds(dtype: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return nw.Duration("us") if dtype == nw.Duration else nw.Datetime("us", dtype.time_zone)
+
+
+def _ticks(name: str, dtype: Any) -> str:
+    """Days of dates, else microseconds, rounded down; what cannot be told is NULL."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Date:  # infinite ones are the largest numbers of days there are
+        return f"CAST({name} - DATE '1970-01-01' AS BIGINT)"
+    whole = f"epoch_us({name})"
+    if dtype == nw.Duration:
+        return f"TRY({whole})"
+    if dtype.time_unit == "ns":
+        whole = f"(epoch_ns({name}) - (epoch_ns({name}) % 1000 + 1000) % 1000) // 1000"
+    far = f"CASE WHEN {name} > '1970-01-01' THEN {FAR} ELSE -{FAR} END"
+    return f"CASE WHEN isinf({name}) THEN {far} ELSE TRY({whole}) END"
+
+
+def _collect(frame: Any) -> Any:
+    return frame.collect(backend="pyarrow")
