@@ -1,5 +1,6 @@
 """DuckDB relations: columns as it compares and bins them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,3 +69,10 @@ def _ticks(name: str, dtype: Any) -> str:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
+
+
+def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
+    """The native relation with one more column: a hash of these cells of each row, by a key."""
+    cells = ", ".join([str(key), *map(quoted, columns)])
+    mark = duckdb.SQLExpression(f"hash({cells})").alias(name)
+    return table.frame.to_native().select(duckdb.StarExpression(), mark)

@@ -57,7 +57,7 @@ class GroupedColumn:
         frame = frame.filter(*present, *asked)
         if unit is not None:
             frame = bound_rows(Table(frame), UNIT, rows, (VALUE, *names), bits).frame
-        if isinstance(self.source, LazyColumn):
+        if isinstance(self.source, LazyColumn) and Table(frame).lazy:
             frame = collected(self.source.numbers, frame)
         return GroupedRows(frame, names, self.kind)
 

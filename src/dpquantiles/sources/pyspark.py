@@ -1,5 +1,6 @@
 """Data frames of Spark, classic and Connect: arithmetic stays in the JVM, Arrow brings the rest."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,3 +46,9 @@ def _ticks(name: str, dtype: Any) -> str:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
+
+
+def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
+    """The native frame with one more column: a hash of these cells of each row, by a key."""
+    cells = [F.col(quoted(column)) for column in columns]
+    return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells))

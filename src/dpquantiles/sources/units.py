@@ -30,6 +30,9 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     names, dtype = tuple(dict.fromkeys(columns)), table.dtype(unit, "unit")
     named = _named(nw.col(unit), dtype).alias(UNIT)
     absent = nw.col(unit).is_null().alias(ABSENT)
+    if table.engine == "dask":  # it cannot number rows within units
+        needed = dict.fromkeys((unit, *names))
+        table = Table(table.frame.select(*needed).collect(backend="pandas"))
     if not table.lazy:
         kept = _chosen(table.frame.select(named, absent), rows, bits)
         series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
@@ -75,37 +78,9 @@ def _codes(units: Any) -> Ints:
 
 
 def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:
-    """A lazy frame with one more column, a function of a secret key and the cells of a row.
-
-    Engines that hash do so; on others the fractional parts of secret multiples of the cells are
-    mixed. Cells that are no numbers then only break ties.
-    """
+    """A lazy frame with one more column, a hash of a secret key and the cells of a row."""
     import narwhals.stable.v2 as nw
 
     engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
-    if hasattr(engine, "hashed"):
-        return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
-    mixed = nw.lit(_secret(bits))
-    for column in columns:
-        dtype = table.dtype(column)
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            mixed = mixed + _fraction(_position(nw.col(column), dtype) * (1e3 * _secret(bits)))
-    return table.frame.with_columns(_fraction(mixed).alias(ORDER))
+    return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
 
-
-def _secret(bits: Bits) -> float:
-    return bits.getrandbits(53) / 2.0**53
-
-
-def _fraction(number: Any) -> Any:
-    return number - number.floor()
-
-
-def _position(cell: Any, dtype: Any) -> Any:
-    """A cell as a double that is no null, no infinity and no NaN."""
-    import narwhals.stable.v2 as nw
-
-    number = cell.cast(nw.Int8).cast(nw.Float64) if dtype == nw.Boolean else cell.cast(nw.Float64)
-    if dtype.is_float():
-        number = nw.when(number.is_finite()).then(number).otherwise(0.5)
-    return number.clip(-1e12, 1e12).fill_null(0.5)
