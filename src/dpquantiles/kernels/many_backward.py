@@ -27,21 +27,21 @@ class Walks:
         shape = (self.columns.steps, len(self.columns.n))
         object.__setattr__(self, "answers", np.empty(shape, dtype=np.int64))
 
-    def back(self, rank: Ints) -> Ints:
-        """The answers, drawn from the last ones, whose cuts have these ranks.
+    def back(self, who: Ints, last_rank: Ints) -> Ints:
+        """The answers of some columns, drawn from the last ones, whose cuts have these ranks.
 
-        A column waits at step `first` while the answers above it share one gap.
+        A column whose answers from `first` up share one gap waits there while the others go on.
         """
-        everyone = np.arange(len(rank))
-        rank, first = rank.copy(), np.full(len(rank), self.columns.steps)
-        standing = self._standing(self.columns.steps, everyone, rank)
-        for k in range(self.columns.steps, 0, -1):
-            arrived = np.flatnonzero(first == k)
+        arrived, last = who, self.columns.steps
+        rank, standing, first = (np.zeros_like(self.columns.n) for _ in range(3))
+        rank[who], standing[who] = last_rank, self._standing(last, who, last_rank)
+        first[who] = last
+        for k in range(last, 0, -1):
             self._answer(k, arrived, rank, standing, first)
-            leaving = np.flatnonzero(first == k)
-            if k > 1 and len(leaving):
-                where, how = self._predecessor(k, leaving, rank[leaving], standing[leaving])
-                rank[leaving], standing[leaving], first[leaving] = where, how, k - 1
+            arrived = np.flatnonzero(first == k)
+            if k > 1:
+                where, how = self._predecessor(k, arrived, rank[arrived], standing[arrived])
+                rank[arrived], standing[arrived], first[arrived] = where, how, k - 1
         return self.answers
 
     def _answer(self, k: int, who: Ints, rank: Ints, standing: Ints, first: Ints) -> None:

@@ -158,8 +158,9 @@ class Batch:
         from_floor = many_draws.choose_first_of_logs(
             bits, np.full(ends.shape[1], log_uniform), self.log_window()
         )
-        rank = self.steps[-1].first + many_draws.weighted(bits, ends)
-        answers = Walks(self.columns, self.factors, self.steps, bits).back(rank)
+        window = np.flatnonzero(~from_floor)
+        rank = self.steps[-1].first + many_draws.weighted(bits, ends[:, window])
+        answers = Walks(self.columns, self.factors, self.steps, bits).back(window, rank)
         for group in np.flatnonzero(from_floor).tolist():
             answers[:, group] = draws.sorted_with_repeats(bits, self.points, len(answers))
         return answers
