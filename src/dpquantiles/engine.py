@@ -152,15 +152,16 @@ def describe(
         )
     for column in bounds:
         require.choice(columns, bounds=column)
-    row = units.price(request.budget, grouped=False)
-    priced = replace(request, budget=share_of(row, len(columns)))
+    part = share_of(request.budget, len(columns))
+    priced = replace(request, budget=units.price(part, grouped=False))
     table = bounded(data, columns, units, bits)
     asked = {column: replace(priced, bounds=bounds.get(column)) for column in columns}
     releases = {column: run(table, asked[column], bits, column) for column in columns}
     spent = priced.build().guarantee
     note = next(iter(releases.values())).note
+    stated = None if note else units.stated(spent, part)
     return Description(
-        releases=releases,
+        releases={name: replace(release, guarantee=stated) for name, release in releases.items()},
         guarantee=None if note else all_rows(spent, replace(request.budget, unit=units.column)),
         note=note,
         backend=backend_of(table),
