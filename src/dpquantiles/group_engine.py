@@ -9,9 +9,8 @@ import numpy as np
 from dpquantiles import entropy, require
 from dpquantiles.engine import Request
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid, default_grid
+from dpquantiles.grid import default_grid
 from dpquantiles.grouped import GroupedRelease, Key
-from dpquantiles.kinds import column as as_numbers
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups
 from dpquantiles.mechanisms.law import Mechanism
@@ -20,9 +19,8 @@ from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns
-from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import open_table
-from dpquantiles.views import stand_in
+from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
@@ -56,17 +54,22 @@ def run(
     grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
     plan = Plan.of(columns, grouping, request)
     # All of the above is public: types, parameters and the price. What is below reads records.
-    rows = grouped.read(plan.keys, grouping.units.column, grouping.units.rows, bits)
+    rows = grouped.rows(plan.keys, grouping.units.column, grouping.units.rows, bits)
     keys, sizes = plan.groups(rows, bits)
-    groups = _groups(grid, request.missing, *rows.coded(keys), len(keys))
-    answers, sizes = release_groups(plan.build, groups, sizes, bits)
+    answers: list[Any] = [None] * len(keys)
+    shown: list[Any] = [None] * len(keys)
+    for places, records in rows.portions(keys, grid, request.missing):
+        part = None if sizes is None else sizes[places]
+        found = plan.release(records, part, bits)
+        for place, answer, size in zip(places.tolist(), *found, strict=True):
+            answers[place], shown[place] = plan.ordered(answer), size
     private = entropy.is_private(bits)
     return GroupedRelease(
         by=columns.by,
         keys=tuple(keys),
         key_types=columns.types,
         q=request.q,
-        values=tuple(plan.ordered(answer) for answer in answers),
+        values=tuple(answers),
         guarantee=plan.guarantee if private else None,
         mechanism=request.mechanism,
         type=grid.kind.name,
@@ -75,7 +78,7 @@ def run(
             "budget": plan.guarantee.to_dict(),
             "grid": grid.describe(),
             **plan.provenance,
-            **({} if sizes is None else {"sizes": sizes.tolist()}),
+            **({"sizes": shown} if None not in shown else {}),
         },
         backend=backend_of(table),
     )
@@ -153,9 +156,21 @@ class Plan:
         """The keys to answer for, and their public sizes where there are any."""
         if self.selection is None:
             return self.keys or (), self.sizes
-        found, counts = rows.counted()
+        found = list(rows.counts)
+        counts = np.array(list(rows.counts.values()), dtype=np.int64)
         released, sizes = self.selection.draw(counts, bits)
         return [found[group] for group in released.tolist()], sizes
+
+    def release(
+        self, records: Groups | SortedView, sizes: Ints | None, bits: Bits
+    ) -> tuple[list[Sequence[Any]], list[int | None]]:
+        """Answers of some groups, and their sizes as far as these are public."""
+        if isinstance(records, Groups):
+            answers, public = release_groups(self.build, records, sizes, bits)
+            shown = [None] * len(answers) if public is None else public.tolist()
+            return list(answers), shown
+        release = self.build(None if sizes is None else int(sizes[0])).release(records, bits)
+        return [release.values], [release.provenance.get("size")]  # type: ignore[list-item]
 
     def build(self, size: int | None) -> Mechanism:
         """The mechanism for one group of a public size."""
@@ -185,14 +200,3 @@ def _sizes(
     if without is not None:
         raise ValueError(f"size must give a number for every key, got none for {without!r}")
     return np.array([require.count(size=number) for number in known.values()], dtype=np.int64)
-
-
-def _groups(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
-    """Rows on the grid, by group; missing values as the policy says."""
-    numbers, absent = as_numbers(grid.kind, typed.values)
-    steps = grid.encode(numbers)
-    if absent is not None and isinstance(missing, str) and missing == "drop":
-        codes, steps = codes[~absent], steps[~absent]
-    elif absent is not None:
-        steps = np.where(absent, stand_in(grid, missing), steps)
-    return Groups.of(grid, codes, steps, count)

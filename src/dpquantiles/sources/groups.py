@@ -1,13 +1,16 @@
-"""The rows of a table by group: keys become codes and values a typed column, read in one go."""
+"""The rows of a table by group, read in portions that fit in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
 from dpquantiles.kinds import Kind
+from dpquantiles.kinds import column as as_numbers
 from dpquantiles.sources import memory
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns
 from dpquantiles.sources.lazy import LazyColumn
@@ -16,10 +19,23 @@ from dpquantiles.sources.scan import collected
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows
+from dpquantiles.views import SortedView, stand_in
+from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
 """Columns under names of their own: one column of the table may serve twice."""
+
+MOST_ROWS = 5_000_000
+"""Rows of a lazy table that are fetched at once; groups with more are scanned where they are."""
+
+
+class Portion(NamedTuple):
+    """Some groups: their places in the list of keys, and their records."""
+
+    places: Ints
+    records: Groups | SortedView
+    """Of several groups, or of a single one that is too large to be fetched."""
 
 
 @dataclass(frozen=True)
@@ -43,67 +59,113 @@ class GroupedColumn:
         """The type of its values."""
         return self.source.kind
 
-    def read(
-        self, keys: Sequence[Key] | None, unit: str | None, rows: int, bits: Bits
+    def rows(
+        self, keys: Sequence[Key] | None, unit: str | None, most: int, bits: Bits
     ) -> "GroupedRows":
-        """The rows of these groups, or of all groups; at most `rows` of every unit."""
+        """The rows of these groups, or of all groups; at most `most` of every unit."""
         import narwhals.stable.v2 as nw
 
-        names = self._names
-        frame = self._renamed(unit)
-        present = [~nw.col(name).is_null() for name in names]
-        listed = [] if keys is None else as_columns(keys, len(names))
-        asked = [nw.col(name).is_in(values) for name, values in zip(names, listed, strict=False)]
-        frame = frame.filter(*present, *asked)
-        if unit is not None:
-            frame = bound_rows(Table(frame), UNIT, rows, (VALUE, *names), bits).frame
-        if isinstance(self.source, LazyColumn) and Table(frame).lazy:
-            frame = collected(self.source.numbers, frame)
-        return GroupedRows(frame, names, self.kind)
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
-
-    def _renamed(self, unit: str | None) -> Any:
-        """Keys, value and unit under names of their own: one column may serve twice."""
-        import narwhals.stable.v2 as nw
-
-        keys = [
+        names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
+        aliased = zip(self.keys.by, self.keys.types, names, strict=True)
+        parts = [
             (nw.col(column).cast(nw.String) if name == "str" else nw.col(column)).alias(alias)
-            for column, name, alias in zip(self.keys.by, self.keys.types, self._names, strict=True)
+            for column, name, alias in aliased
         ]
         people = [] if unit is None else [nw.col(unit).alias(UNIT)]
-        return self.table.frame.select(*keys, nw.col(self.column).alias(VALUE), *people)
+        frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
+        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+        if keys is not None:
+            frame = listed(frame, names, keys)
+        if unit is not None:
+            frame = bound_rows(Table(frame), UNIT, most, (VALUE, *names), bits).frame
+        return GroupedRows(Table(frame), names, self.source)
+
+
+def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
+    """The rows whose keys are among these, part by part."""
+    import narwhals.stable.v2 as nw
+
+    columns = zip(names, as_columns(keys, len(names)), strict=True)
+    return frame.filter(*(nw.col(name).is_in(set(parts)) for name, parts in columns))
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows in memory: the parts of their keys, and their values."""
+    """Rows of groups, in memory or where they are: the parts of their keys, and their values."""
 
-    frame: Any
+    table: Table
     names: tuple[str, ...]
-    kind: Kind
+    source: Source
 
-    def counted(self) -> tuple[list[Key], Ints]:
+    def _collected(self, frame: Any) -> Any:
+        if not self.table.lazy or not isinstance(self.source, LazyColumn):
+            return frame
+        return collected(self.source.numbers, frame)
+
+    @cached_property
+    def counts(self) -> dict[Key, int]:
         """All keys that occur, in ascending order, and how many rows each has."""
         import narwhals.stable.v2 as nw
 
-        counts = self.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
-        found = sorted(zip(counts.select(*self.names).rows(), counts[COUNT].to_list(), strict=True))
-        return [key for key, _ in found], np.array([count for _, count in found], dtype=np.int64)
+        counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
+        found = self._collected(counted).select(*self.names, COUNT).rows()
+        return {tuple(key): int(count) for *key, count in sorted(found)}
 
-    def coded(self, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
+    def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
+        """The records of these groups on a grid, so many groups at a time as fit in memory."""
+        for places in self._places(keys):
+            asked = [keys[place] for place in places.tolist()]
+            if len(asked) == 1 and self.counts.get(asked[0], 0) > MOST_ROWS:
+                yield Portion(places, self._view(asked[0], grid, missing))
+            else:
+                whole = len(asked) == len(keys)
+                frame = self.table.frame
+                frame = frame if whole else listed(frame, self.names, asked)
+                coded = self._coded(self._collected(frame), asked)
+                yield Portion(places, on_grid(grid, missing, *coded, len(asked)))
+
+    def _places(self, keys: Sequence[Key]) -> list[Ints]:
+        """Runs of keys with few enough rows together; a table in memory is read in one go."""
+        if not self.table.lazy:
+            return [np.arange(len(keys))]
+        held = np.array([self.counts.get(key, 0) for key in keys], dtype=np.int64)
+        runs: list[list[int]] = [[]]
+        rows = 0
+        for place, count in enumerate(held.tolist()):
+            if runs[-1] and rows + count > MOST_ROWS:
+                runs.append([])
+                rows = 0
+            runs[-1].append(place)
+            rows += count
+        return [np.array(run, dtype=np.int64) for run in runs]
+
+    def _view(self, key: Key, grid: Grid, missing: Any) -> SortedView:
+        """One group by scans of the table where it is."""
+        frame = listed(self.table.frame, self.names, [key]).select(VALUE)
+        return LazyColumn.of(Table(frame), VALUE).view(grid, missing)
+
+    def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of every row, by its place in the list, and its value; other rows left out."""
         import narwhals.stable.v2 as nw
 
-        schema = self.frame.collect_schema()
+        schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
-        listed = nw.from_dict(
+        coded = nw.from_dict(
             {**columns, CODE: list(range(len(keys)))},
             schema={**{name: schema[name] for name in self.names}, CODE: nw.Int64},
-            backend=self.frame.implementation,
+            backend=frame.implementation,
         )
-        joined = self.frame.join(listed, on=list(self.names), how="inner")
+        joined = frame.join(coded, on=list(self.names), how="inner")
         codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
-        return codes, memory.read(joined[VALUE].to_native(), self.kind)
+        return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
+
+
+def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
+    """Rows on the grid, by group; missing values as the policy says."""
+    numbers, absent = as_numbers(grid.kind, typed.values)
+    steps = grid.encode(numbers)
+    if absent is not None and isinstance(missing, str) and missing == "drop":
+        codes, steps = codes[~absent], steps[~absent]
+    elif absent is not None:
+        steps = np.where(absent, stand_in(grid, missing), steps)
+    return Groups.of(grid, codes, steps, count)
