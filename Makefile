@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench figures accuracy-table clean
+.PHONY: demo test test-slow lint bench bench-groups figures accuracy-table clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -25,6 +25,9 @@ lint: $(DEVELOPMENT)
 
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.speed --output build/bench/speed.json
+
+bench-groups: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.groups --output build/bench/groups.json
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg
