@@ -121,7 +121,7 @@ def run_for_units(
 
 def bounded(data: Any, columns: Sequence[str], units: Units, bits: Bits) -> Table:
     """Columns of a table, with at most as many rows of every unit as count."""
-    table = open_table(data)
+    table = open_table(data, columns)
     for column in columns:
         table.dtype(column)
     if units.column is None:

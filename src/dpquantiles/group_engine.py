@@ -45,7 +45,7 @@ def run(
     """
     if column is None:
         raise TypeError("column must be given with by: the column whose quantiles are wanted")
-    table = open_table(data)
+    table = open_table(data, (column,))
     columns = KeyColumns.of(table, grouping.by)
     if grouping.units.column is not None:
         table.dtype(grouping.units.column, "unit")

@@ -1,12 +1,35 @@
 """The options of `dpquantiles release`, with their help."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="A .csv or .parquet file, a pattern ('data/*.parquet') or an address (https://..., "
+        "s3://...); patterns and addresses are read through DuckDB.",
+        show_default=False,
+    ),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        "--sql", metavar="SELECT", help="In place of a file: the result of this query, by DuckDB."
+    ),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database", metavar="FILE", help="With --sql: a DuckDB database, opened read-only."
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Show what would be read and what it would cost; read no record."
+    ),
 ]
 Column = Annotated[
     str, typer.Option("--column", "-c", metavar="NAME", help="The column.", show_default=False)

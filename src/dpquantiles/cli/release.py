@@ -1,4 +1,4 @@
-"""`dpquantiles release`: private quantiles of one column of a file."""
+"""`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
 from collections.abc import Callable
@@ -6,9 +6,12 @@ from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.dry_run import report
+from dpquantiles.cli.place import Place
+from dpquantiles.cli.progress import scanning
+from dpquantiles.kinds import Kind
 from dpquantiles.present import text
 from dpquantiles.release import Release
-from dpquantiles.sources.files import read_column
 from dpquantiles.views.array import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {
@@ -19,9 +22,11 @@ FORMATS: dict[str, Callable[[Release], str]] = {
 
 
 def release(
-    file: options.File,
     column: options.Column,
     q: options.Quantiles,
+    file: options.File = None,
+    sql: options.Sql = None,
+    database: options.Database = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
@@ -34,8 +39,9 @@ def release(
     mechanism: options.Mechanism = "joint_exp",
     seed: options.Seed = None,
     format: options.Format = None,
+    dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of a file.
+    """Release private quantiles of one column of files or of a query.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
@@ -49,19 +55,38 @@ def release(
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
     )
-    typed = read_column(file, column, type)
-    request = replace(
-        request,
-        grid=arguments.grid(typed.kind, bounds, resolution),
-        missing=arguments.missing(missing, typed.kind),
-    )
+    place = Place(file, sql, database)
+    if dry_run:
+        kind = place.schema(column, type)
+        if kind is not None:
+            request = _settled(request, kind, bounds, resolution, missing)
+        screen.result(report(str(place), column, kind, place.size(), request))
+        return
+    source = place.open(column, type)
+    request = _settled(request, source.kind, bounds, resolution, missing)
     bits = entropy.system() if number is None else random.Random(number)
-    answer = engine.run(typed, request, bits)
-    if type is None and file.suffix.lower() == ".csv":
-        _say_type(column, typed.kind.name)
+    with scanning(getattr(source, "percent", None), place.size().bytes):
+        answer = engine.run(source, request, bits)
+    if type is None and place.is_text:
+        _say_type(column, source.kind.name)
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(show(answer))
+
+
+def _settled(
+    request: engine.Request,
+    kind: Kind,
+    bounds: tuple[str, str] | None,
+    resolution: str | None,
+    missing: str | None,
+) -> engine.Request:
+    """What is asked for, in the type of the column."""
+    return replace(
+        request,
+        grid=arguments.grid(kind, bounds, resolution),
+        missing=arguments.missing(missing, kind),
+    )
 
 
 def _format(name: str | None) -> str:

@@ -54,8 +54,9 @@ class Even:
         width = self.high - self.low
         # A little lower than the low end: some databases raise where a product underflows.
         start = self.low - width * 2.0**-60
-        place = (position.clip(self.low, self.high) - start) * (self.bins / width)
-        return place.floor().clip(0, self.bins - 1)
+        # A little less than all bins, so that the high end falls into the last.
+        scale = self.bins * (1 - 2.0**-40) / width
+        return ((position.clip(self.low, self.high) - start) * scale).floor()
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class Ratios:
         import narwhals.stable.v2 as nw
 
         half = self.bins // 2
+        scale = (half - 1) / math.log(self.most / self.least)
         octaves = position.abs().clip(self.least, self.most).log() - math.log(self.least)
-        size = (octaves * ((half - 1) / math.log(self.most / self.least))).clip(0.0, half - 1.0)
-        signed = nw.when(position < 0).then(0.0 - size).otherwise(size)
+        signed = nw.when(position < 0).then(-scale).otherwise(scale) * octaves
         return (signed + float(half)).floor()
 
 
@@ -120,7 +121,5 @@ def first_map(grid: Grid, tick: Fraction) -> Map:
         return Ratios(least, most)
     if grid.kind.integral and high - low < BINS:  # one bin for each number
         half = Fraction(1, 2)
-        return Even(
-            float((low - half) * scale), float((high + half) * scale), int(high - low) + 1
-        )
+        return Even(float((low - half) * scale), float((high + half) * scale), int(high - low) + 1)
     return Even(float(low * scale), float(high * scale))

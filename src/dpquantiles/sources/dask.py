@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from dpquantiles.kinds import REAL, DecimalUnits, Kind, column
 from dpquantiles.sources import memory
 from dpquantiles.sources.bins import unit
-from dpquantiles.sources.numbers import POSITION, VALUE, Numbers, as_ticks, is_time, kind_of
+from dpquantiles.sources.numbers import (
+    POSITION,
+    VALUE,
+    Numbers,
+    as_ticks,
+    in_microseconds,
+    is_time,
+    kind_of,
+)
+from dpquantiles.sources.predicates import any_of
 from dpquantiles.sources.tables import Table
 
 
@@ -24,19 +33,10 @@ def numbers(table: Table, name: str) -> Numbers:
     meta = {VALUE: raw if numeric else "Int64", POSITION: "float64"}
     parts = native[[name]].map_partitions(_values if numeric else _whole, name, kind, meta=meta)
     frame = nw.from_native(parts)
-    found = as_ticks(frame, _in_units(dtype)) if is_time(dtype) else Numbers(frame, kind)
+    found = as_ticks(frame, in_microseconds(dtype)) if is_time(dtype) else Numbers(frame, kind)
     if isinstance(kind, DecimalUnits):
         found = replace(found, tick=unit(kind), array=lambda units: _decimals(units, kind))
-    return replace(found, collect=_collect, engine="Dask", extra="dask")
-
-
-def _in_units(dtype: Any) -> Any:
-    """Times as their kind counts them: days, or microseconds."""
-    import narwhals.stable.v2 as nw
-
-    if dtype == nw.Datetime:
-        return nw.Datetime("us", dtype.time_zone)
-    return nw.Duration("us") if dtype == nw.Duration else dtype
+    return replace(found, inside=any_of, collect=_collect, engine="Dask", extra="dask")
 
 
 def _values(part: Any, name: str, _: Kind) -> Any:

@@ -1,7 +1,6 @@
 """Columns of files: CSV by the standard library, Parquet through PyArrow or Polars."""
 
 import csv
-import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,15 +10,13 @@ from typing import Any
 
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
-from dpquantiles.kinds import BY_NAME
+from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources.cells import looks_like_a_value, read_cells
 from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.tables import nearest, suggestion
 
 PARQUET_MAGIC = b"PAR1"
-MOST_NAMES = 20
-"""How many column names a message lists."""
-
 NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
 """Types that a Parquet column of numbers may be read as, whatever its schema says."""
 
@@ -33,7 +30,7 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
     if type_name is not None:
         require.choice(BY_NAME, type=type_name)
     path = Path(path)
-    _check_readable(path)
+    check_readable(path)
     readers = {".csv": _read_csv, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
         raise ValueError(
@@ -43,7 +40,7 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
     return readers[path.suffix.lower()](path, column, type_name)
 
 
-def _check_readable(path: Path) -> None:
+def check_readable(path: Path) -> None:
     """An OSError that says what to do, in place of one that gives a number."""
     if path.is_dir():
         raise IsADirectoryError(f"a data file is needed, but '{path}' is a directory")
@@ -59,13 +56,7 @@ def _check_readable(path: Path) -> None:
 
 def _near_file(path: Path) -> str:
     beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    return _suggestion(path.name, beside) or "; check the path"
-
-
-def _suggestion(wanted: str, known: Sequence[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+    return suggestion(path.name, beside) or "; check the path"
 
 
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
@@ -80,7 +71,7 @@ def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
                 f"'{path}' must begin with a line of column names, got none; "
                 "add one, and below it one line per record"
             )
-        index = _position(header, column, path)
+        index = position(header, column, path)
         cells = [row[index].strip() if index < len(row) else "" for row in rows]
     return read_cells(cells, column, type_name)
 
@@ -95,7 +86,7 @@ def _cells_of_any_length() -> Iterator[None]:
         csv.field_size_limit(limit)
 
 
-def _position(names: Sequence[str], column: str, path: Path) -> int:
+def position(names: Sequence[str], column: str, path: Path) -> int:
     """Where the column stands."""
     if names.count(column) == 1:
         return names.index(column)
@@ -115,30 +106,30 @@ def _known_columns(names: Sequence[str], column: str) -> str:
             "; its first line holds numbers or dates, so it may be a record and is not shown; "
             "the first line must name the columns"
         )
-    listed = ", ".join(repr(_short(name)) for name in names[:MOST_NAMES])
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{_suggestion(column, names) or ';'} its columns: {listed}{more}"
+    return nearest(column, names)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 40 else f"{name[:39]}…"
-
-
-def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def check_parquet(path: Path) -> None:
+    """An error for what cannot be opened, or is no Parquet file by its first bytes."""
+    check_readable(path)
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
             raise ValueError(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    check_parquet(path)
     library = _parquet_library(path)
     with _damage_reported(path):
         names, read = library(path)
-    _position(names, column, path)
+    position(names, column, path)
     with _damage_reported(path):
         series = read(column)
     try:
         typed = memory.read(series)
     except TypeError as error:
         raise TypeError(f"column {column!r}: {error}") from None
-    return _as_type(typed, column, type_name)
+    return TypedColumn(typed.values, as_kind(typed.kind, column, type_name))
 
 
 _ParquetFile = tuple[Sequence[str], Callable[[str], Any]]
@@ -185,13 +176,13 @@ def _damage_reported(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _as_type(typed: TypedColumn, column: str, type_name: str | None) -> TypedColumn:
-    """A column as the type that was asked for, where its schema allows."""
-    if type_name in (None, typed.kind.name):
-        return typed
-    if {type_name, typed.kind.name} <= NUMBER_TYPES:
-        return TypedColumn(typed.values, BY_NAME[str(type_name)])
+def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
+    """The type that was asked for, where the schema allows; else the schema's."""
+    if type_name in (None, kind.name):
+        return kind
+    if {type_name, kind.name} <= NUMBER_TYPES:
+        return BY_NAME[str(type_name)]
     raise TypeError(
-        f"column {column!r} is of type {typed.kind.name} by the file's schema, and cannot be read "
+        f"column {column!r} is of type {kind.name} by the file's schema, and cannot be read "
         f"as {type_name}; leave the type out"
     )

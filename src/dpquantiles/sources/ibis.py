@@ -67,9 +67,7 @@ def _moments(native: Any, raw: Any, dtype: Any) -> Numbers:
     def locate(moment: dt.datetime) -> float:
         return (moment - EPOCH.replace(tzinfo=zone)).total_seconds()
 
-    return Numbers(
-        nw.from_native(moments), kind_of(dtype), tick=Fraction(10**6), locate=locate
-    )
+    return Numbers(nw.from_native(moments), kind_of(dtype), tick=Fraction(10**6), locate=locate)
 
 
 def _between(raw: Any, low: Any, high: Any) -> Any:
@@ -83,7 +81,12 @@ def _finite(raw: Any, dtype: Any) -> Any:
     rough = raw.cast("float64")
     type_ = f"decimal({dtype.precision}, {dtype.scale})"
     far = ibis.literal(Decimal(FAR), type=f"decimal(38, {min(dtype.scale, 9)})")
-    clamped = ibis.cases((rough.isnan(), ibis.null(type_)), (rough > float(FAR), far), (rough < -float(FAR), -far), else_=raw)
+    clamped = ibis.cases(
+        (rough.isnan(), ibis.null(type_)),
+        (rough > float(FAR), far),
+        (rough < -float(FAR), -far),
+        else_=raw,
+    )
     return clamped if raw.type().precision else clamped.cast(type_)
 
 

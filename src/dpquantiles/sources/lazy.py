@@ -1,10 +1,9 @@
 """One column of a lazy table: its type by the schema, and a sorted view once it is opened."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
-
-import numpy as np
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import Kind, column
@@ -29,9 +28,13 @@ class LazyColumn:
     """A column that its engine will scan; nothing of it has been read."""
 
     numbers: Numbers
+    percent: Callable[[], float] | None = None
+    """How much of the running scan is done, where the engine can tell."""
 
     @classmethod
-    def of(cls, table: Table, name: str) -> "LazyColumn":
+    def of(
+        cls, table: Table, name: str, percent: Callable[[], float] | None = None
+    ) -> "LazyColumn":
         """A column of a table; the schema tells its type."""
         table.dtype(name)
         if table.engine not in ENGINES:
@@ -41,7 +44,7 @@ class LazyColumn:
             )
         engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
         try:
-            return cls(engine.numbers(table, name))
+            return cls(engine.numbers(table, name), percent)
         except TypeError as error:
             raise TypeError(f"column {name!r}: {error}") from None
 

@@ -1,12 +1,14 @@
 """Columns in memory: NumPy arrays, lists, and Series of any library that Narwhals knows."""
 
 import sys
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import MissingBackend
+from dpquantiles.grid import Grid
 from dpquantiles.kinds import (
     BOOLEAN,
     DATE,
@@ -22,6 +24,7 @@ from dpquantiles.kinds import (
     zone_by_name,
 )
 from dpquantiles.kinds.numbers import DEFAULT_PLACES
+from dpquantiles.views import ArrayView, SortedView
 
 WIDEST_DECIMAL = 18
 """Decimals of up to this many digits fit in 64 bits at their declared scale."""
@@ -32,6 +35,20 @@ class TypedColumn(NamedTuple):
 
     values: NDArray[Any]
     kind: Kind
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A column that is already here."""
+
+    typed: TypedColumn
+
+    @property
+    def kind(self) -> Kind:
+        return self.typed.kind
+
+    def view(self, grid: Grid, missing: Any) -> SortedView:
+        return ArrayView(self.typed.values, grid, missing=missing)
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:

@@ -22,6 +22,7 @@ from dpquantiles.kinds import (
 )
 from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import memory
+from dpquantiles.sources.predicates import Predicate, by_halves
 from dpquantiles.sources.tables import Table
 
 VALUE, POSITION = "x", "p"
@@ -55,6 +56,7 @@ class Numbers:
     """Collected values as an array that a kind can read."""
     locate: Callable[[Any], float] = float
     """The position of one value."""
+    inside: Predicate = by_halves
     collect: Callable[[Any], Any] = collect
     engine: str = ""
     """What messages call the engine."""
@@ -125,6 +127,15 @@ def as_numbers(table: Table, column: str) -> Numbers:
     if dtype == nw.Boolean:
         value = value.cast(nw.Int32)  # some databases cast to no narrower one
     return Numbers(table.frame.select(value.alias(VALUE)), kind_of(dtype))
+
+
+def in_microseconds(dtype: Any) -> Any:
+    """The same type of time, dates excepted, counted in microseconds."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Datetime:
+        return nw.Datetime("us", dtype.time_zone)
+    return nw.Duration("us") if dtype == nw.Duration else dtype
 
 
 def as_ticks(frame: Any, dtype: Any) -> Numbers:

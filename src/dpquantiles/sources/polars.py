@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpquantiles.sources.numbers import VALUE, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.predicates import any_of
 from dpquantiles.sources.tables import Table
 
 
@@ -18,7 +19,7 @@ def numbers(table: Table, column: str) -> Numbers:
         found = as_ticks(table.frame.select(ticks), dtype)
     else:
         found = as_numbers(table, column)
-    return replace(found, collect=_collect, engine="Polars", extra="polars")
+    return replace(found, inside=any_of, collect=_collect, engine="Polars", extra="polars")
 
 
 def _collect(frame: Any) -> Any:

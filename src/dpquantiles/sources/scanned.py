@@ -15,7 +15,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import column
 from dpquantiles.sources.bins import Even, Pieces, first_map
 from dpquantiles.sources.numbers import Numbers
-from dpquantiles.sources.scan import Counts, Range, count_bins, fetch
+from dpquantiles.sources.predicates import Range
+from dpquantiles.sources.scan import Counts, count_bins, fetch
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.views.protocol import Ints
 

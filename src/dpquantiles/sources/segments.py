@@ -40,9 +40,12 @@ class Segments(NamedTuple):
         least, greatest, low, high, count = (a[order] for a in (*ends, *steps, counts))
         bottom, top = numbers[0][order], numbers[1][order]
         reached = np.maximum.accumulate(top)
-        starts = np.flatnonzero(np.append(True, bottom[1:] >= reached[:-1])) if len(top) else []
+        apart = np.ones(len(top), dtype=bool)
+        apart[1:] = bottom[1:] >= reached[:-1]
+        starts = np.flatnonzero(apart)
         # Where bins overlap, the segment ends where the highest of them does.
-        highest = [s + int(np.argmax(part)) for s, part in zip(starts, _split(top, starts))]
+        parts = np.split(top, starts[1:])[: len(starts)]
+        highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
         sums = np.add.reduceat(count, starts) if len(top) else count
         held = np.zeros(len(starts), dtype=bool)
         return cls(least[starts], greatest[highest], low[starts], high[highest], sums, held)
@@ -106,7 +109,3 @@ class Segments(NamedTuple):
             for side in ("left", "right")
         )
         return below, through
-
-
-def _split(values: NDArray[Any], starts: Any) -> list[NDArray[Any]]:
-    return np.split(values, starts[1:]) if len(starts) else []

@@ -1,6 +1,6 @@
 """The one way in: data of any origin as a source, whose type is known before it is read."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,9 +8,10 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.memory import InMemory
+from dpquantiles.sources.named import open_named, open_named_table
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import ArrayView, SortedView
+from dpquantiles.views import SortedView
 
 
 class Source(Protocol):
@@ -22,20 +23,6 @@ class Source(Protocol):
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """The records on a grid, with a policy for missing ones."""
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A column that is already here."""
-
-    typed: TypedColumn
-
-    @property
-    def kind(self) -> Kind:
-        return self.typed.kind
-
-    def view(self, grid: Grid, missing: Any) -> SortedView:
-        return ArrayView(self.typed.values, grid, missing=missing)
 
 
 def open_source(data: Any, column: str | None = None, stated: Kind | None = None) -> Source:
@@ -50,12 +37,10 @@ def open_source(data: Any, column: str | None = None, stated: Kind | None = None
     return source
 
 
-def open_table(data: Any) -> Table:
-    """A table, a file, or what a SQL query gives, as a table."""
+def open_table(data: Any, columns: Sequence[str]) -> Table:
+    """A table, files, or what a SQL query gives; of CSV files these columns get their types."""
     if isinstance(data, (str, Path)):
-        from dpquantiles.sources import duckdb
-
-        data = duckdb.open_text(data)
+        return open_named_table(data, columns)
     return tables.open_table(data)
 
 
@@ -64,7 +49,9 @@ def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
         return data
     if column is None:
         return InMemory(memory.read(data, stated))
-    table = open_table(data)
+    if isinstance(data, (str, Path)):
+        return open_named(data, column)
+    table = tables.open_table(data)
     if table.lazy:
         return LazyColumn.of(table, column)
     table.dtype(column)

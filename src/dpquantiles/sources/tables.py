@@ -52,15 +52,19 @@ class Table:
         return Table(self.frame.select(*columns))
 
 
-def nearest(wanted: str, known: Iterable[str]) -> str:
-    """For a message: the known name that is most like the wanted one, and what else there is."""
-    names = tuple(known)
-    by_lower = {name.lower(): name for name in names}
+def suggestion(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the known name that is most like the wanted one, if any is."""
+    by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the nearest name, and what names there are."""
+    names = tuple(known)
     listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    hint = f"; did you mean {by_lower[near[0]]!r}?" if near else ";"
-    return f"{hint} its columns: {listed}{more}"
+    return f"{suggestion(wanted, names) or ';'} its columns: {listed}{more}"
 
 
 def short(name: str) -> str:

@@ -1,0 +1,42 @@
+"""`dpquantiles release --dry-run`: what would be read and what it would cost."""
+
+from dpquantiles.engine import Request
+from dpquantiles.kinds import Kind
+from dpquantiles.present import words
+from dpquantiles.privacy import Neighbors
+from dpquantiles.sources.metadata import Measure
+
+UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
+
+
+def report(where: str, column: str, kind: Kind | None, size: Measure, request: Request) -> str:
+    """Lines for people; the number of rows only where neighbors leave it public."""
+    public = request.budget.neighbors is Neighbors.SWAP
+    amounts = [
+        _counted(size.files, "file"),
+        None if size.bytes is None else _bytes(size.bytes),
+        _counted(size.rows, "row") if public else None,
+    ]
+    held = ", ".join(amount for amount in amounts if amount)
+    count = len(set(request.q))
+    lines = {
+        "Reads": where + (f" ({held})" if held else ""),
+        "Column": f"{column}: {UNKNOWN_TYPE if kind is None else kind.name}",
+        "Scans": "one in memory, or two by an engine; more only where values crowd together",
+        "Draws": f"{count} quantile{'s' if count > 1 else ''} by {request.mechanism}",
+        "Costs": words.guarantee(request.build().guarantee),
+    }
+    told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
+    return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+
+
+def _counted(number: int | None, noun: str) -> str | None:
+    if number is None:
+        return None
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _bytes(size: int) -> str:
+    power = min(max(0, len(str(size)) - 1) // 3, len(UNITS) - 1)
+    return f"{size / 1000**power:,.{min(power, 1)}f} {UNITS[power]}"

@@ -1,0 +1,51 @@
+"""Where the data of a command are: files by name, pattern or address, or a query."""
+
+from dataclasses import dataclass
+
+from dpquantiles import require
+from dpquantiles.kinds import BY_NAME, Kind
+from dpquantiles.sources.metadata import Measure, measure
+from dpquantiles.sources.named import is_text, knows_schema, open_files, open_query
+from dpquantiles.sources.source import Source
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or a query, one of the two."""
+
+    file: str | None
+    sql: str | None = None
+    database: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.file is None) == (self.sql is None):
+            raise ValueError("data must be named once: a FILE, or a query with --sql")
+        if self.database is not None and self.sql is None:
+            raise ValueError("database must come with --sql, the query to run in it")
+
+    def __str__(self) -> str:
+        if self.file is not None:
+            return self.file
+        return f"a query of {self.database}" if self.database else "a query"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether only cells, and no schema, tell types."""
+        return self.file is not None and is_text(self.file)
+
+    def open(self, column: str, type_name: str | None) -> Source:
+        """The column, as a source."""
+        if self.file is not None:
+            return open_files(self.file, column, type_name)
+        return open_query(str(self.sql), column, self.database, type_name)
+
+    def schema(self, column: str, type_name: str | None) -> Kind | None:
+        """The column's type without a look at its records; None where nothing else tells."""
+        if self.file is not None and not knows_schema(self.file):
+            measure(self.file)
+            return None if type_name is None else BY_NAME[require.choice(BY_NAME, type=type_name)]
+        return self.open(column, type_name).kind
+
+    def size(self) -> Measure:
+        """How much there is to read."""
+        return Measure(None, None, None) if self.file is None else measure(self.file)

@@ -1,0 +1,34 @@
+"""What a name stands for, told by metadata alone: files, bytes, and rows where a footer says."""
+
+import glob
+import os
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from dpquantiles.sources.named import ADDRESS, is_many
+
+
+class Measure(NamedTuple):
+    """How much there is to read; None where only reading would tell."""
+
+    files: int | None
+    bytes: int | None
+    rows: int | None
+
+
+def measure(name: str) -> Measure:
+    """The size of a file, or of all files of a pattern or address."""
+    if ADDRESS.match(name):
+        return Measure(None, None, _rows(name))
+    paths = glob.glob(name, recursive=True) if is_many(name) else [name]
+    if not paths:
+        raise FileNotFoundError(f"no such file: '{name}'; check the path")
+    return Measure(len(paths), sum(map(os.path.getsize, paths)), _rows(name))
+
+
+def _rows(name: str) -> int | None:
+    if not name.lower().endswith(".parquet") or not find_spec("duckdb"):
+        return None
+    from dpquantiles.sources import duckdb
+
+    return duckdb.parquet_rows(name)
