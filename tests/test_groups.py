@@ -180,9 +180,7 @@ def test_units_by_group(library: str) -> None:
     release = ask(
         table(library), neighbors="add-remove", unit="person", max_rows_per_unit=2, epsilon=4.0
     )
-    assert release.guarantee == PureDP(
-        epsilon=4.0, neighbors=Neighbors.ADD_REMOVE, unit="person"
-    )
+    assert release.guarantee == PureDP(epsilon=4.0, neighbors=Neighbors.ADD_REMOVE, unit="person")
     assert release.provenance["max_rows_per_unit"] == 2
     assert sum(release.provenance["sizes"]) < 1900
     assert abs(release["Essex"].value - 50) <= 3

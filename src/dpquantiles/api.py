@@ -103,7 +103,8 @@ def quantiles(  # type: ignore[misc]
         mechanism=mechanism,
     )
     if by is not None:
-        grouping = group_engine.Grouping(by=by, keys=keys, size=size, units=units)
+        names = by if isinstance(by, str) else tuple(by)
+        grouping = group_engine.Grouping(by=names, keys=keys, size=size, units=units)
         return group_engine.run(data, column, grouping, request, bits)
     if keys is not None:
         raise ValueError("keys needs by, the columns that they are keys of")

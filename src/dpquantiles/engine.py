@@ -17,7 +17,7 @@ from dpquantiles.release import Release
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.source import open_source, open_table
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows
+from dpquantiles.sources.units import bound_rows, present
 from dpquantiles.views.array import MISSING_POLICIES
 
 
@@ -110,7 +110,11 @@ def run_for_units(
     if column is None:
         raise TypeError("column must be given with unit: the column whose quantiles are wanted")
     priced = replace(request, budget=units.price(request.budget, grouped=False))
-    release = run(bounded(data, (column,), units, bits), priced, bits, column)
+    table = open_table(data, (column,))
+    table.dtype(column)
+    if isinstance(request.missing, str) and request.missing == "drop":
+        table = present(table, column)
+    release = run(bounded(table, (column,), units, bits), priced, bits, column)
     stated = units.stated(priced.build().guarantee, request.budget)
     return replace(
         release,

@@ -1,6 +1,6 @@
 """Releases by group: public parameters are settled, rows are read by group, then drawn together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,10 +29,15 @@ from dpquantiles.views.protocol import Ints
 class Grouping:
     """How a table is divided: the columns, the public keys or "private", and the sizes if given."""
 
-    by: str | Iterable[str]
+    by: str | Sequence[str]
     keys: Any = None
     size: int | Mapping[Any, int] | None = None
     units: Units = Units()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that divide the table."""
+        return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
 @np.errstate(all="ignore")
@@ -54,7 +59,8 @@ def run(
     grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
     plan = Plan.of(columns, grouping, request)
     # All of the above is public: types, parameters and the price. What is below reads records.
-    rows = grouped.rows(plan.keys, grouping.units.column, grouping.units.rows, bits)
+    asked = None if plan.selection else plan.keys
+    rows = grouped.rows(asked, grouping.units, request.missing, bits)
     keys, sizes = plan.groups(rows, bits)
     answers: list[Any] = [None] * len(keys)
     shown: list[Any] = [None] * len(keys)
@@ -90,31 +96,36 @@ class Plan:
 
     request: Request
     """At the budget of one row, after the keys are paid for."""
-    keys: tuple[Key, ...] | None
     selection: PrivateKeys | None
-    sizes: Ints | None
     guarantee: Guarantee
     provenance: Mapping[str, object]
+    keys: tuple[Key, ...] = ()
+    sizes: Ints | None = None
 
     @classmethod
     def of(cls, columns: KeyColumns, grouping: Grouping, request: Request) -> "Plan":
         """Public keys, or a selection that is paid for first."""
+        plan = cls.price(grouping, request)
+        if plan.selection is not None:
+            return plan
+        keys = columns.check(grouping.keys)
+        return replace(plan, keys=keys, sizes=_sizes(columns, keys, grouping.size, request.budget))
+
+    @classmethod
+    def price(cls, grouping: Grouping, request: Request) -> "Plan":
+        """The budgets alone: no key is looked at."""
         units, budget = grouping.units, request.budget
         row = units.price(budget, grouped=True)
         if isinstance(grouping.keys, str):
             return cls._with_private_keys(grouping, request, row)
-        keys = columns.check(grouping.keys)
-        sizes = _sizes(columns, keys, grouping.size, row)
         request = replace(request, budget=row)
         spent = request.build().guarantee
         if budget.neighbors is Neighbors.SWAP:
-            spent = replace(spent, within=columns.by)
-        bought = sizes is None and row.neighbors is not Neighbors.SWAP
+            spent = replace(spent, within=grouping.columns)
+        bought = grouping.size is None and row.neighbors is not Neighbors.SWAP
         return cls(
             request=request,
-            keys=keys,
             selection=None,
-            sizes=sizes,
             guarantee=units.stated(spent, budget),
             provenance={**units.provenance, **({"size_share": COUNT_SHARE} if bought else {})},
         )
@@ -141,9 +152,7 @@ class Plan:
         units = grouping.units
         return cls(
             request=priced,
-            keys=None,
             selection=selection,
-            sizes=None,
             guarantee=replace(request.budget, unit=units.column, research_only=research),
             provenance={
                 **units.provenance,
@@ -155,7 +164,7 @@ class Plan:
     def groups(self, rows: GroupedRows, bits: Bits) -> tuple[Sequence[Key], Ints | None]:
         """The keys to answer for, and their public sizes where there are any."""
         if self.selection is None:
-            return self.keys or (), self.sizes
+            return self.keys, self.sizes
         found = list(rows.counts)
         counts = np.array(list(rows.counts.values()), dtype=np.int64)
         released, sizes = self.selection.draw(counts, bits)

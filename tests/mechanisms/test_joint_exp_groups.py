@@ -191,9 +191,7 @@ def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
 
 def test_draws_fit_the_law_where_sizes_are_stated() -> None:
     points, copies = 6, 4000
-    mechanism = dpq.JointExp(
-        q=(0.9, 0.3), epsilon=2.0, reach=5, neighbors="add-remove", size=0
-    )
+    mechanism = dpq.JointExp(q=(0.9, 0.3), epsilon=2.0, reach=5, neighbors="add-remove", size=0)
     groups = grouped([records for records in DATA for _ in range(copies)], points)
     stated = np.repeat([6, 3, 2, 80, 7], copies)
     answers = draw_groups(mechanism, groups, stated, random.Random(8))

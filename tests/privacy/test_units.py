@@ -91,7 +91,9 @@ def test_units_are_promised_what_was_paid(
         (7, None, TypeError, r"^unit must be the name of a column, got 7 of type int$"),
     ],
 )
-def test_units_are_checked(unit: object, rows: object, error: type[Exception], message: str) -> None:
+def test_units_are_checked(
+    unit: object, rows: object, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         Units.of(unit, rows)  # type: ignore[arg-type]
 

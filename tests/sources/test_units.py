@@ -48,7 +48,10 @@ def test_at_most_k_rows_are_kept(engine: str, k: int) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "names",
-    [[1, 2, 1, None, 0, 1, None, 2, None, 3], [1.5, 2.0, 1.5, None, 0.0, 1.5, None, 2.0, None, 7.0]],
+    [
+        [1, 2, 1, None, 0, 1, None, 2, None, 3],
+        [1.5, 2.0, 1.5, None, 0.0, 1.5, None, 2.0, None, 7.0],
+    ],
 )
 def test_units_may_be_numbers(engine: str, names: list[Any]) -> None:
     found = kept(engine, 1, seed=3, names=names)

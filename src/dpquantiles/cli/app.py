@@ -71,4 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _as_typed(message: str) -> str:
     """Python's spelling of a parameter as it is typed here: neighbors='swap', --neighbors swap."""
-    return re.sub(r"\b(neighbors|missing)='([\w-]+)'", r"--\1 \2", message)
+    message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
+    return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
+
+
+def _rows_option(found: re.Match[str]) -> str:
+    return " ".join(filter(None, ("--max-rows-per-unit", found[1])))

@@ -115,6 +115,45 @@ Missing = Annotated[
         help="What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
     ),
 ]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="NAME",
+        help="A column that divides the table into groups, each with its own quantiles; may be "
+        "given several times.",
+        show_default=False,
+    ),
+]
+Keys = Annotated[
+    str | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        help="With --by, the groups to answer for, which must be public: a CSV file with the "
+        "columns of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
+        "add-remove), which finds groups by a selection that is paid for.",
+        show_default=False,
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="NAME",
+        help="The column that names whom rows belong to; the guarantee is then for all rows of one.",
+        show_default=False,
+    ),
+]
+MaxRowsPerUnit = Annotated[
+    str | None,
+    typer.Option(
+        "--max-rows-per-unit",
+        metavar="N",
+        help="How many rows of a unit count, at most; 1 unless said otherwise.",
+        show_default=False,
+    ),
+]
 Mechanism = Annotated[
     str,
     typer.Option(

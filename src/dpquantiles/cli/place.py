@@ -1,12 +1,22 @@
 """Where the data of a command are: files by name, pattern or address, or a query."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources.metadata import Measure, measure
-from dpquantiles.sources.named import is_text, knows_schema, open_files, open_query
+from dpquantiles.sources.named import (
+    is_text,
+    knows_schema,
+    open_files,
+    open_query,
+    open_table_files,
+)
 from dpquantiles.sources.source import Source
+
+if TYPE_CHECKING:
+    from dpquantiles.sources.duckdb import Opened
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,16 @@ class Place:
         if self.file is not None:
             return open_files(self.file, column, type_name)
         return open_query(str(self.sql), column, self.database, type_name)
+
+    def table(self, column: str, type_name: str | None) -> "Opened":
+        """All columns, of which one gets its type from its cells where there is no schema."""
+        from dpquantiles.sources import duckdb
+
+        if type_name is not None:
+            require.choice(BY_NAME, type=type_name)
+        if self.file is not None:
+            return open_table_files(self.file, [column], type_name)
+        return duckdb.open_query(str(self.sql), self.database)
 
     def schema(self, column: str, type_name: str | None) -> Kind | None:
         """The column's type without a look at its records; None where nothing else tells."""

@@ -7,10 +7,13 @@ from dataclasses import replace
 from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.cli.dry_run import report
+from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
+from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
-from dpquantiles.present import text
+from dpquantiles.present import tables, text
+from dpquantiles.privacy import Units
 from dpquantiles.release import Release
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -18,6 +21,11 @@ FORMATS: dict[str, Callable[[Release], str]] = {
     "text": lambda release: screen.apart(text.render(release, screen.width())),
     "json": Release.to_json,
     "csv": text.csv,
+}
+GROUP_FORMATS: dict[str, Callable[[GroupedRelease], str]] = {
+    "text": lambda release: screen.apart(tables.groups_text(release, screen.width())),
+    "json": GroupedRelease.to_json,
+    "csv": tables.groups_csv,
 }
 
 
@@ -36,42 +44,49 @@ def release(
     neighbors: options.NeighborsName = "swap",
     size: options.Size = None,
     missing: options.Missing = None,
+    by: options.By = None,
+    keys: options.Keys = None,
+    unit: options.Unit = None,
+    max_rows_per_unit: options.MaxRowsPerUnit = None,
     mechanism: options.Mechanism = "joint_exp",
     seed: options.Seed = None,
     format: options.Format = None,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query.
+    """Release private quantiles of one column of files or of a query, of groups where asked.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
-    show = FORMATS[_format(format)]
+    shown = _format(format)
     number = _whole("seed", seed)
+    units = Units.of(unit, _whole("max_rows_per_unit", max_rows_per_unit))
+    asked = Asked(tuple(by or ()), keys, units, _whole("size", size))
     # All that can be checked without the data is checked before they are read.
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
-        size=_whole("size", size),
+        size=None if asked.by else asked.size,
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
     )
+    promise = asked.promise(request)
     place = Place(file, sql, database)
     if dry_run:
         kind = place.schema(column, type)
         if kind is not None:
             request = _settled(request, kind, bounds, resolution, missing)
-        screen.result(report(str(place), column, kind, place.size(), request))
+        screen.result(report(str(place), column, kind, place.size(), request, promise))
         return
-    source = place.open(column, type)
+    source = asked.open(place, column, type)
     request = _settled(request, source.kind, bounds, resolution, missing)
     bits = entropy.system() if number is None else random.Random(number)
     with scanning(getattr(source, "percent", None), place.size().bytes):
-        answer = engine.run(source, request, bits)
+        answer = asked.run(source, column, request, bits)
     if type is None and place.is_text:
         _say_type(column, source.kind.name)
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
-    screen.result(show(answer))
+    screen.result(_shown(answer, shown))
 
 
 def _settled(
@@ -87,6 +102,12 @@ def _settled(
         grid=arguments.grid(kind, bounds, resolution),
         missing=arguments.missing(missing, kind),
     )
+
+
+def _shown(answer: Release | GroupedRelease, name: str) -> str:
+    if isinstance(answer, GroupedRelease):
+        return GROUP_FORMATS[name](answer)
+    return FORMATS[name](answer)
 
 
 def _format(name: str | None) -> str:

@@ -11,6 +11,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import Kind
 from dpquantiles.kinds import column as as_numbers
+from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns
 from dpquantiles.sources.lazy import LazyColumn
@@ -18,7 +19,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.scan import collected
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows
+from dpquantiles.sources.units import bound_rows, present
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -60,9 +61,12 @@ class GroupedColumn:
         return self.source.kind
 
     def rows(
-        self, keys: Sequence[Key] | None, unit: str | None, most: int, bits: Bits
+        self, keys: Sequence[Key] | None, units: Units, missing: Any, bits: Bits
     ) -> "GroupedRows":
-        """The rows of these groups, or of all groups; at most `most` of every unit."""
+        """The rows of these groups, or of all groups, that count.
+
+        What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
+        """
         import narwhals.stable.v2 as nw
 
         names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
@@ -71,13 +75,15 @@ class GroupedColumn:
             (nw.col(column).cast(nw.String) if name == "str" else nw.col(column)).alias(alias)
             for column, name, alias in aliased
         ]
-        people = [] if unit is None else [nw.col(unit).alias(UNIT)]
+        people = [] if units.column is None else [nw.col(units.column).alias(UNIT)]
         frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         if keys is not None:
             frame = listed(frame, names, keys)
-        if unit is not None:
-            frame = bound_rows(Table(frame), UNIT, most, (VALUE, *names), bits).frame
+        if isinstance(missing, str) and missing == "drop":
+            frame = present(Table(frame), VALUE).frame
+        if units.column is not None:
+            frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
         return GroupedRows(Table(frame), names, self.source)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Kind
@@ -13,6 +14,9 @@ from dpquantiles.sources.cells import read_cells
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.tables import Table
+
+if TYPE_CHECKING:
+    from dpquantiles.sources import duckdb
 
 QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -29,22 +33,28 @@ def open_named(name: str | Path, column: str) -> Column:
     return open_files(str(name), column)
 
 
-def open_named_table(
-    name: str | Path,
-    columns: Sequence[str],
-    type_name: str | None = None,
-    database: str | None = None,
-) -> Table:
+def open_named_table(name: str | Path, columns: Sequence[str]) -> Table:
     """Files, or what a SQL query gives, as a table; of CSV files these columns get their types."""
+    if isinstance(name, str) and QUERY.match(name):
+        from dpquantiles.sources import duckdb
+
+        return duckdb.open_query(name).table
+    return open_table_files(str(name), columns).table
+
+
+def open_table_files(
+    name: str, columns: Sequence[str], type_name: str | None = None
+) -> "duckdb.Opened":
+    """Whole files by name, pattern or address; of CSV files these columns get their types."""
     from dpquantiles.sources import duckdb
 
-    if isinstance(name, str) and QUERY.match(name):
-        return duckdb.open_query(name, database).table
-    if is_text(str(name)):
-        return duckdb.open_csv(str(name), columns, _kind_of(type_name)).table
-    if knows_schema(str(name)):
-        return duckdb.open_parquet(str(name)).table
-    raise _unknown_files(str(name))
+    if not is_many(name):
+        files.check_readable(Path(name))
+    if is_text(name):
+        return duckdb.open_csv(name, columns, _kind_of(type_name))
+    if knows_schema(name):
+        return duckdb.open_parquet(name)
+    raise _unknown_files(name)
 
 
 def _kind_of(type_name: str | None) -> Callable[[str, list[str]], Kind]:

@@ -42,6 +42,15 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     return Table(marked.filter(place <= rows).select(*names))
 
 
+def present(table: Table, column: str) -> Table:
+    """The rows with a value, for policies that drop missing ones row by row."""
+    import narwhals.stable.v2 as nw
+
+    value = nw.col(column)
+    held = table.frame.filter(~value.is_null())
+    return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
+
+
 def _named(unit: Any, dtype: Any) -> Any:
     """Names of units without nulls, which not every engine takes for one group."""
     import narwhals.stable.v2 as nw
@@ -83,4 +92,3 @@ def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:
 
     engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
     return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
-
