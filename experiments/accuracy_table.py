@@ -112,7 +112,7 @@ def trial_error(cell: Cell, seed: int) -> float:
         bounds=data.bounds,
         mechanism=cell.mechanism,
         rng=random.Random(seed),
-        **BUDGETS[MECHANISMS[cell.mechanism].profile.kinds[0]],  # type: ignore[arg-type]
+        **BUDGETS[MECHANISMS[cell.mechanism].profile.kinds[0]],
     )
     ordered, targets = np.sort(values), np.array(q) * cell.n
     below = np.searchsorted(ordered, np.asarray(release), side="left")

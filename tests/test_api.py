@@ -21,7 +21,9 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def seeded(*arguments: Any, seed: int = 7, **options: Any) -> dpq.Release:
-    return dpq.quantiles(*arguments, **{"epsilon": 1.0, "rng": random.Random(seed), **options})
+    stated = {"epsilon": 1.0, "rng": random.Random(seed)}
+    release: dpq.Release = dpq.quantiles(*arguments, **{**stated, **options})
+    return release
 
 
 # Parameters

@@ -13,14 +13,12 @@ from dpquantiles.release import Release
 
 @overload
 def quantiles(
-    data: Any, q: float | str | Iterable[float], *, by: None = None, **options: Any
-) -> Release: ...
+    data: Any, q: float | str | Iterable[float], *, by: str | Iterable[str], **options: Any
+) -> GroupedRelease: ...
 
 
 @overload
-def quantiles(
-    data: Any, q: float | str | Iterable[float], *, by: str | Iterable[str], **options: Any
-) -> GroupedRelease: ...
+def quantiles(data: Any, q: float | str | Iterable[float], **options: Any) -> Release: ...
 
 
 def quantiles(  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """Releases by group: public parameters are settled, rows are read by group, then drawn together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ class Grouping:
     by: str | Sequence[str]
     keys: Any = None
     size: int | Mapping[Any, int] | None = None
-    units: Units = Units()
+    units: Units = field(default_factory=Units)
 
     @property
     def columns(self) -> tuple[str, ...]:

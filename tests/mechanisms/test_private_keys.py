@@ -80,7 +80,9 @@ def test_draws_of_keys_fit_their_law(n: int) -> None:
 
 
 def test_empty_groups_are_never_released() -> None:
-    released, sizes = PrivateKeys(epsilon=1.0, delta=0.9).draw(np.zeros(500), random.Random(1))
+    released, sizes = PrivateKeys(epsilon=1.0, delta=0.9).draw(
+        np.zeros(500, dtype=np.int64), random.Random(1)
+    )
     assert len(released) == len(sizes) == 0
 
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.privacy.units import all_rows, per_row, share, share_of
 
-ADD_REMOVE = {"neighbors": Neighbors.ADD_REMOVE}
+ADD_REMOVE: dict[str, Any] = {"neighbors": Neighbors.ADD_REMOVE}
 
 
 @given(st.floats(1e-12, 1e12), st.integers(1, 1000))

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy import stats
 from dpquantiles.sources import units
 from dpquantiles.sources.tables import Table, open_table
 
-ENGINES = {
+ENGINES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pandas": lambda columns: pd.DataFrame(columns),
     "polars": lambda columns: pl.DataFrame(columns),
     "pyarrow": lambda columns: pa.table(columns),

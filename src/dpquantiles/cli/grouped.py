@@ -104,7 +104,7 @@ def _read_rows(path: Path, by: Sequence[str]) -> list[list[str]]:
 
 
 def _part(text: str, name: str) -> Any:
-    """One part of a key in the type of its column; what cannot be read stays text, and is refused."""
+    """One part of a key in the type of its column; what cannot be read stays text."""
     if name == "str":
         return text
     parsed = parse(text.strip(), name)

@@ -141,7 +141,7 @@ Unit = Annotated[
     typer.Option(
         "--unit",
         metavar="NAME",
-        help="The column that names whom rows belong to; the guarantee is then for all rows of one.",
+        help="The column that names whom rows belong to, whose rows are then protected together.",
         show_default=False,
     ),
 ]

@@ -100,7 +100,7 @@ class Walks:
     def _sources(
         self, before: Step, who: Ints, rank: Ints, advance: Ints, standing: Ints
     ) -> Floats:
-        """The terms of (6) and (7) by the rank of answer k - 1; at equal rank only an atom's end."""
+        """The terms of (6) and (7) by the rank of answer k - 1; only atoms end at equal rank."""
         ranks = before.first + np.arange(len(before.total))[:, None]
         center = rank - advance
         distance = np.abs(ranks - center)

@@ -70,7 +70,7 @@ class PrivateKeys:
         return -self.epsilon * k + math.log(apart) - math.log(apart + tail)
 
     def draw(self, n: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which of the groups with these numbers of records are released, and their noisy counts."""
+        """Which groups with these numbers of records are released, and their noisy counts."""
         k, noise = self.threshold, np.zeros(len(n), dtype=np.int64)
         left = np.arange(len(n))
         while len(left):

@@ -114,7 +114,7 @@ def _part(value: Any, name: str, column: str) -> Any:
         return int(value)
     if name == "date" and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
-    if value is None or value != value:  # noqa: PLR0124
+    if value is None or value != value:
         raise ValueError(f"keys must not be missing, got {value!r} for {column!r}")
     raise TypeError(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
 
