@@ -15,7 +15,7 @@ from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
 from dpquantiles.release import Release
 from dpquantiles.sources.frames import backend_of
-from dpquantiles.sources.source import open_source, open_table
+from dpquantiles.sources.source import fetched, open_source, open_table
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present
 from dpquantiles.views.array import MISSING_POLICIES
@@ -158,7 +158,7 @@ def describe(
         require.choice(columns, bounds=column)
     part = share_of(request.budget, len(columns))
     priced = replace(request, budget=units.price(part, grouped=False))
-    table = bounded(data, columns, units, bits)
+    table = fetched(bounded(data, columns, units, bits), columns)
     asked = {column: replace(priced, bounds=bounds.get(column)) for column in columns}
     releases = {column: run(table, asked[column], bits, column) for column in columns}
     spent = priced.build().guarantee

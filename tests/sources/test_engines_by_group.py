@@ -109,7 +109,13 @@ def test_engines_release_to_units(engine: str) -> None:
 
 
 @each_engine
-def test_engines_describe(engine: str) -> None:
-    found = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, unit="person")
-    assert abs(found["age"].values[2] - 54) < 8
-    assert abs(np.log(found["salary"].values[2]) - 10) < 0.5
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_engines_describe(engine: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one scan of all columns, or column by column."""
+    monkeypatch.setattr("dpquantiles.sources.source.MOST_VALUES", most)
+    found = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, rng=random.Random(3))
+    expected = dpq.describe(TABLE, ["age", "salary"], epsilon=4.0, rng=random.Random(3))
+    assert found.releases == expected.releases
+    people = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, unit="person")
+    assert abs(people["age"].values[2] - 54) < 8
+    assert abs(np.log(people["salary"].values[2]) - 10) < 0.5

@@ -10,8 +10,12 @@ from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_named, open_named_table
+from dpquantiles.sources.scan import collected
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import SortedView
+
+MOST_VALUES = 10_000_000
+"""Values of several columns that are fetched together."""
 
 
 class Source(Protocol):
@@ -42,6 +46,22 @@ def open_table(data: Any, columns: Sequence[str]) -> Table:
     if isinstance(data, (str, Path)):
         return open_named_table(data, columns)
     return tables.open_table(data)
+
+
+def fetched(table: Table, columns: Sequence[str]) -> Table:
+    """Columns of a lazy table in memory, by one scan for all, where they are numbers and few.
+
+    Else each is scanned where it is. The number of rows decides on the work alone.
+    """
+    import narwhals.stable.v2 as nw
+
+    if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
+        return table
+    numbers = LazyColumn.of(table, columns[0]).numbers
+    rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
+    if int(rows) * len(columns) > MOST_VALUES:
+        return table
+    return Table(collected(numbers, table.frame.select(*columns)))
 
 
 def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
