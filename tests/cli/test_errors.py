@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpquantiles.cli import main, screen
-from dpquantiles.sources import files
+from dpquantiles.sources import files, named
 from tests.cli.conftest import Command
 
 
@@ -139,13 +139,14 @@ def test_a_directory(run: Command, tmp_path: Path) -> None:
 def test_a_missing_library(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     monkeypatch.setattr(files, "find_spec", lambda _: None)
+    monkeypatch.setattr(named, "find_spec", lambda _: None)
     command = ("release", tmp_path / "x.parquet", "-c", "x", "-q", "0.5", "-e", "1")
     assert_refused(run, "pip install 'dpquantiles[pyarrow]'", *command)
 
 
 def test_commands(run: Command) -> None:
     assert_refused(run, "No such command 'relase'", "relase")
-    assert_refused(run, "Missing argument 'FILE'", "release")
+    assert_refused(run, "Missing option '--column'", "release")
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, EOFError])

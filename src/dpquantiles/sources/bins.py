@@ -51,6 +51,8 @@ class Even:
         return 1e-280 < self.high - self.low < math.inf
 
     def bin(self, position: Any) -> Any:
+        if not self.helps:
+            return position.clip(0.0, 0.0)
         width = self.high - self.low
         # A little lower than the low end: some databases raise where a product underflows.
         start = self.low - width * 2.0**-60

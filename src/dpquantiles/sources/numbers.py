@@ -40,7 +40,7 @@ def collect(frame: Any) -> Any:
 
 def plain(series: Any) -> NDArray[Any]:
     """Collected values as an array that a kind can read."""
-    return memory.read(series).values
+    return memory.read(series.to_native()).values
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = Non
     grouped = binned.group_by("bin").agg(
         nw.len().alias("count"), value.min().alias("low"), value.max().alias("high")
     )
-    found = collected(numbers, grouped)
-    missing = found.filter(nw.col("bin") == MISSING)["count"].sum()
-    present = found.filter(nw.col("bin") != MISSING)
-    counts = present["count"].to_numpy().astype(np.int64)
-    return Counts(present["low"], present["high"], counts, int(missing or 0))
+    found = collected(numbers, grouped).sort("bin")
+    bins_found, counts = (found[name].to_numpy().astype(np.int64) for name in ("bin", "count"))
+    absent = int(np.searchsorted(bins_found, MISSING, side="right"))
+    present = found[absent:]
+    return Counts(present["low"], present["high"], counts[absent:], int(counts[:absent].sum()))
 
 
 def fetch(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[Any]:

@@ -1,0 +1,147 @@
+"""Real engines for the tests: a Spark session and a PostgreSQL server, started once."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
+"""Whether an engine that is not there is a failure: on a machine that checks every change."""
+
+
+def unavailable(engine: str, why: str) -> NoReturn:
+    """Skip the tests of an engine, or fail where all must run."""
+    if ALL_ENGINES:
+        pytest.fail(f"{engine} must be there: {why}")
+    pytest.skip(f"{engine} is not there: {why}")
+
+
+def require_library(engine: str, *libraries: str) -> None:
+    for library in libraries:
+        if find_spec(library) is None:
+            unavailable(engine, f"no {library}")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local Spark session."""
+    require_library("Spark", "pyspark", "pyarrow")
+    if shutil.which("java") is None:
+        unavailable("Spark", "no java")
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+class Postgres:
+    """A PostgreSQL server of our own on the loopback interface, and who may run it."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="dpquantiles-postgres-"))
+        # The server refuses to run as root.
+        self.user = "nobody" if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        data, log = self.folder / "data", subprocess.DEVNULL
+        create = ["initdb", "-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--locale=C"]
+        subprocess.run(
+            [self.programs / create[0], *create[1:], "--no-sync"],
+            **self._as_user(),
+            stdout=log,
+            stderr=log,
+            check=True,
+        )
+        options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off"}
+        flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        command = [self.programs / "postgres", "-D", data, "-p", str(self.port), *flags]
+        self.server = subprocess.Popen(command, **self._as_user(), stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            if time.monotonic() > deadline:
+                raise TimeoutError("PostgreSQL did not start")
+            time.sleep(0.05)
+
+    def _as_user(self) -> dict[str, Any]:
+        return {"user": self.user, "cwd": self.folder} if self.user else {"cwd": self.folder}
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user="test", dbname="postgres", autocommit=True
+        )
+
+    def ibis(self) -> Any:
+        import ibis
+
+        return ibis.postgres.connect(
+            host="127.0.0.1", port=self.port, user="test", database="postgres"
+        )
+
+    def stop(self) -> None:
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait(timeout=60)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _postgres_programs() -> Path | None:
+    on_path = shutil.which("initdb")
+    if on_path and Path(on_path).with_name("postgres").exists():
+        return Path(on_path).resolve().parent
+    packaged = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return packaged[-1].parent if packaged else None
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server on a free loopback port."""
+    require_library("PostgreSQL", "ibis", "psycopg")
+    programs = _postgres_programs()
+    if programs is None:
+        unavailable("PostgreSQL", "no initdb")
+    server = Postgres(programs)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()

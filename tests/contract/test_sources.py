@@ -1,0 +1,90 @@
+"""What every source owes: the same windows, ranks and releases as the array in memory."""
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.grid import default_grid
+from dpquantiles.sources import memory, scanned
+from dpquantiles.sources.source import open_source
+from dpquantiles.views import ArrayView, SortedView
+from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
+
+Q = (0.9, 0.1, 0.5)
+
+# Workers share nothing, so all tests of engines that start slowly belong to one of them.
+pytestmark = [
+    pytest.mark.xdist_group("engines"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+LOOSE: dict[str, list[dict[str, Any]]] = {
+    "floats": [{"bounds": (0, 200_000)}, {"bounds": (-1e300, 1e300)}],
+    "skewed": [{"bounds": (0.0, 1e15)}, {"bounds": (1.0, 2.0)}],
+    "odd floats": [{"bounds": (-1, 1), "resolution": 0.25}],
+    "integers": [{"bounds": (0, 10**15)}, {"bounds": (-5, 5)}, {"grid": dpq.FloatGrid()}],
+    "decimals": [{"bounds": (Decimal(-1), Decimal(10**9)), "resolution": Decimal("0.5")}],
+}
+"""Bounds that are absurdly loose, or too narrow, and grids of another type than the column."""
+
+
+def release(data: Any, column: str | None, **options: Any) -> dpq.Release:
+    return dpq.quantiles(
+        data, Q, column=column, **{"epsilon": 1, "rng": random.Random(7), **options}
+    )
+
+
+def assert_same_view(view: SortedView, expected: SortedView) -> None:
+    assert view.n == expected.n
+    quarter, middle = expected.n // 4, expected.n // 2
+    windows = [*range(quarter, middle - 5), *range(middle, expected.n)]
+    index = np.array(windows, dtype=np.int64)
+    steps = expected.order_statistics(index)
+    np.testing.assert_array_equal(view.order_statistics(index), steps)
+    asked = np.unique(np.clip(np.append(steps[::50], [0, 5]), 0, view.grid.size - 1))
+    for found, wanted in zip(view.ranks(asked), expected.ranks(asked), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("engine", [*IN_MEMORY, *LAZY])
+def test_windows_and_releases_are_those_of_the_array(
+    engine: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    array = COLUMNS[name]
+    data = make(engine, pa.table({"x": array}), request)
+    source = open_source(data, "x")
+    typed = memory.read(array)
+    assert source.kind.name == typed.kind.name
+    grid = default_grid(typed.kind)
+    if engine not in SLOW or name in ("floats", "integers", "dates"):
+        assert_same_view(source.view(grid, "upper"), ArrayView(typed.values, grid))
+    variants: list[dict[str, Any]] = [{}]
+    if engine not in SLOW:
+        variants += [{"neighbors": "add-remove"}, {"missing": "lower"}, *LOOSE.get(name, [])]
+    for options in variants:
+        assert release(data, "x", **options) == release(array, None, **options)
+
+
+@pytest.mark.parametrize("name", ["floats", "skewed", "integers", "datetimes", "decimals"])
+@pytest.mark.parametrize("engine", LAZY)
+def test_bins_that_hold_too_much_are_binned_again(
+    engine: str, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine in SLOW and name != "floats":
+        pytest.skip("one column will do for engines that take their time")
+    monkeypatch.setattr(scanned, "MOST_ROWS", 20)
+    monkeypatch.setattr(scanned, "WORTHWHILE", 0)
+    array = COLUMNS[name]
+    data = make(engine, pa.table({"x": array}), request)
+    typed = memory.read(array)
+    wide = (-(10**14), 10**14) if name in ("floats", "integers") else None
+    grid = default_grid(typed.kind, wide)
+    view = open_source(data, "x").view(grid, "drop")
+    assert_same_view(view, ArrayView(typed.values, grid, missing="drop"))

@@ -1,0 +1,153 @@
+"""The same column in every engine: how each test table is made."""
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import require_library
+
+N = 1500
+RNG = np.random.default_rng(20240531)
+START = dt.datetime(2019, 12, 31, 23, 59, 59, 600_000)
+MOMENTS = [START + dt.timedelta(microseconds=int(k)) for k in RNG.integers(0, 10**14, N)]
+
+
+def gaps(records: Any) -> list[Any]:
+    """Every seventeenth record missing."""
+    return [None if k % 17 == 0 else record for k, record in enumerate(records)]
+
+
+def _odd_floats() -> list[float]:
+    odd = {11: math.nan, 13: math.inf, 7: -math.inf, 5: -0.0, 19: 5e-324}
+    numbers = RNG.normal(size=N).tolist()
+    return [next((v for m, v in odd.items() if k % m == 0), x) for k, x in enumerate(numbers)]
+
+
+COLUMNS: dict[str, pa.Array] = {
+    "floats": pa.array(RNG.normal(50_000, 15_000, N)),
+    "skewed": pa.array(np.exp(RNG.normal(0, 12, N))),
+    "odd floats": pa.array(gaps(_odd_floats()), pa.float64(), from_pandas=False),
+    "single": pa.array(RNG.normal(size=N).astype(np.float32)),
+    "integers": pa.array(gaps(RNG.integers(-1000, 1000, N).tolist()), pa.int64()),
+    "huge integers": pa.array(RNG.integers(-(2**63), 2**63 - 1, N), pa.int64()),
+    "ties": pa.array(np.repeat([3, 3, 7], N // 3), pa.int32()),
+    "booleans": pa.array(gaps((RNG.random(N) < 0.3).tolist()), pa.bool_()),
+    "decimals": pa.array(
+        gaps(Decimal(int(k)).scaleb(-2) for k in RNG.integers(-(10**6), 10**6, N)),
+        pa.decimal128(10, 2),
+    ),
+    "wide decimals": pa.array(
+        [Decimal(int(k)).scaleb(-9) for k in RNG.integers(0, 10**12, N)], pa.decimal128(38, 9)
+    ),
+    "dates": pa.array(gaps(moment.date() for moment in MOMENTS), pa.date32()),
+    "datetimes": pa.array(gaps(MOMENTS), pa.timestamp("us")),
+    "zoned": pa.array(gaps(MOMENTS), pa.timestamp("us", "UTC")),
+    "durations": pa.array(gaps(moment - START for moment in MOMENTS), pa.duration("us")),
+    "all missing": pa.nulls(40, pa.float64()),
+    "empty": pa.array([], pa.int64()),
+}
+
+POSTGRES_TYPES = {
+    **{pa.float64(): "double precision", pa.float32(): "real", pa.bool_(): "boolean"},
+    **{pa.int64(): "bigint", pa.int32(): "integer", pa.date32(): "date"},
+    **{pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz"},
+    **{pa.decimal128(10, 2): "numeric(10, 2)", pa.decimal128(38, 9): "numeric(38, 9)"},
+}
+
+Make = Callable[[pa.Table], Any]
+
+
+def _pandas(table: pa.Table) -> Any:
+    import pandas as pd
+
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _modin(table: pa.Table) -> Any:
+    mpd = pytest.importorskip("modin.pandas", reason="no extra installs Modin")
+    return mpd.DataFrame(table.to_pandas())
+
+
+def _polars(table: pa.Table) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(table)
+
+
+def _polars_files(table: pa.Table, folder: Path) -> Any:
+    import polars as pl
+
+    return pl.scan_parquet(_files(table, folder))
+
+
+def _duckdb(table: pa.Table) -> Any:
+    require_library("DuckDB", "duckdb")
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def _files(table: pa.Table, folder: Path) -> str:
+    half = table.num_rows // 2
+    pq.write_table(table.slice(0, half), folder / "a.parquet")
+    pq.write_table(table.slice(half), folder / "b.parquet")
+    return str(folder / "*.parquet")
+
+
+def _dask(table: pa.Table) -> Any:
+    require_library("Dask", "dask")
+    import dask.dataframe as dd
+
+    return dd.from_pandas(_pandas(table), npartitions=3)
+
+
+def _spark(table: pa.Table, session: Any) -> Any:
+    frame = session.createDataFrame(table)
+    if table.schema.field("x").type == pa.timestamp("us"):
+        return frame.selectExpr("CAST(x AS TIMESTAMP_NTZ) AS x")
+    return frame
+
+
+def _postgres(table: pa.Table, server: Any) -> Any:
+    stated = POSTGRES_TYPES.get(table.schema.field("x").type)
+    if stated is None:
+        pytest.skip("Ibis does not read this type of PostgreSQL exactly, and it is refused")
+    with server.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS t")
+        connection.execute(f"CREATE TABLE t (x {stated})")
+        with connection.cursor().copy("COPY t FROM STDIN") as copy:
+            for record in table.column("x").to_pylist():
+                copy.write_row((record,))
+    return server.ibis().table("t")
+
+
+def make(engine: str, table: pa.Table, request: pytest.FixtureRequest) -> Any:
+    """A table with the column x in an engine."""
+    memory: dict[str, Make] = {"pandas": _pandas, "modin": _modin, "polars": _polars}
+    memory |= {"pyarrow": lambda same: same, "polars lazy": lambda t: _polars(t).lazy()}
+    memory |= {"duckdb": _duckdb, "dask": _dask}
+    if engine in memory:
+        return memory[engine](table)
+    if engine == "polars files":
+        return _polars_files(table, request.getfixturevalue("tmp_path"))
+    if engine == "duckdb files":
+        require_library("DuckDB", "duckdb")
+        if table.schema.field("x").type == pa.duration("us"):
+            pytest.skip("Parquet files have no durations, only numbers that PyArrow knows for them")
+        return _files(table, request.getfixturevalue("tmp_path"))
+    if engine == "spark":
+        return _spark(table, request.getfixturevalue("spark"))
+    return _postgres(table, request.getfixturevalue("postgres"))
+
+
+IN_MEMORY = ("pandas", "modin", "polars", "pyarrow")
+LAZY = ("polars lazy", "polars files", "duckdb", "duckdb files", "dask", "spark", "postgres")
+SLOW = ("dask", "spark")

@@ -1,0 +1,94 @@
+"""Bins: maps that do not decrease, stay in range and never fail, whatever the numbers."""
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
+from dpquantiles.kinds import DATE, DURATION, INTEGER, REAL, Datetime, DecimalUnits
+from dpquantiles.sources.bins import BINS, DAY, Even, Map, Pieces, Ratios, first_map
+
+
+def bins_of(numbers: list[float], bins: Map) -> list[int]:
+    frame = nw.from_native(pl.DataFrame({"p": pl.Series(numbers, dtype=pl.Float64)}))
+    return frame.select(bins.bin(nw.col("p")).cast(nw.Int64).alias("b"))["b"].to_list()
+
+
+GRIDS: dict[str, tuple[Grid, Fraction]] = {
+    "real": (FloatGrid(), Fraction(1)),
+    "bounded": (UniformGrid(0.0, 1.0), Fraction(1)),
+    "loose": (UniformGrid(-1e300, 1e300), Fraction(1)),
+    "integers": (default_grid(INTEGER), Fraction(1)),
+    "few integers": (UniformGrid(-3, 3), Fraction(1)),
+    "dates": (default_grid(DATE), Fraction(DAY)),
+    "datetimes": (default_grid(Datetime()), Fraction(1, 1000)),
+    "durations": (default_grid(DURATION), Fraction(1)),
+    "decimals": (default_grid(DecimalUnits(2)), Fraction(1)),
+}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@settings(max_examples=25, deadline=None)
+@given(numbers=st.lists(st.floats(allow_nan=False), min_size=1))
+def test_first_bins_follow_the_order_of_numbers(name: str, numbers: list[float]) -> None:
+    found = bins_of(sorted(numbers), first_map(*GRIDS[name]))
+    assert found == sorted(found)
+    assert found[0] >= 0
+    assert found[-1] <= BINS
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    ends=st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=12, unique=True),
+    numbers=st.lists(st.floats(-1e6, 1e6), min_size=1),
+)
+def test_finer_bins_keep_ranges_apart(ends: list[float], numbers: list[float]) -> None:
+    ends = sorted(ends)
+    ranges = [(low, high) for low, high in zip(ends[::2], ends[1::2], strict=False) if low < high]
+    ranges = [wanted for wanted in ranges if Even(*wanted).helps]
+    inside = sorted(x for x in numbers + ends if any(a <= x <= b for a, b in ranges))
+    if not inside:
+        return
+    found = bins_of(inside, Pieces.of(ranges))
+    assert found == sorted(found)
+    assert found[-1] < BINS
+    piece = BINS // len(ranges)
+    for x, place in zip(inside, found, strict=True):
+        assert ranges[place // piece][0] <= x <= ranges[place // piece][1]
+
+
+def test_each_whole_number_of_a_short_range_has_a_bin_of_its_own() -> None:
+    bins = first_map(UniformGrid(-3, 3), Fraction(1))
+    assert bins_of([-9, -3, -2, -1, 0, 1, 2, 3, 9], bins) == [0, 0, 1, 2, 3, 4, 5, 6, 6]
+    cents = first_map(UniformGrid(Decimal("0.00"), Decimal("2.00")), Fraction(1))
+    assert bins_of([k / 100 for k in range(201)], cents) == list(range(201))
+
+
+def test_dates_of_our_time_have_a_bin_for_each_day() -> None:
+    bins = first_map(default_grid(DATE), Fraction(DAY))
+    days = [(dt.date(2024, 1, d) - dt.date(1970, 1, 1)).days for d in range(1, 32)]
+    assert len(set(bins_of([float(day) for day in days], bins))) >= 27
+
+
+def test_wide_ranges_are_binned_by_ratio() -> None:
+    assert isinstance(first_map(FloatGrid(), Fraction(1)), Ratios)
+    assert isinstance(first_map(UniformGrid(0, 10**15), Fraction(1)), Ratios)
+    assert isinstance(first_map(UniformGrid(0.0, 1e6), Fraction(1)), Even)
+    assert isinstance(first_map(default_grid(REAL, (0, 1)), Fraction(1)), Even)
+    spread = bins_of(np.geomspace(1e-5, 1e11, 1000).tolist(), first_map(FloatGrid(), Fraction(1)))
+    assert len(set(spread)) == 1000
+
+
+@pytest.mark.parametrize(
+    "ends", [(1.0, 1.0), (0.0, 5e-324), (-1.7e308, 1.7e308), (0.0, float("inf"))]
+)
+def test_ends_that_doubles_cannot_divide_are_left_alone(ends: Any) -> None:
+    assert not Even(*ends).helps

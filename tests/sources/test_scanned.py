@@ -1,0 +1,175 @@
+"""The scanned view: how many scans, how many values, and what it refuses."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.errors import ScanFailed
+from dpquantiles.grid import UniformGrid, default_grid
+from dpquantiles.kinds import REAL
+from dpquantiles.sources import scanned
+from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.numbers import Numbers
+from dpquantiles.sources.polars import numbers as polars_numbers
+from dpquantiles.sources.scanned import ScannedView
+from dpquantiles.sources.tables import Table
+from dpquantiles.views import ArrayView, FilledView
+
+VALUES = np.random.default_rng(3).normal(50_000, 10_000, 20_000)
+
+
+def lazy(values: Any = VALUES) -> Numbers:
+    return polars_numbers(Table(nw.from_native(pl.LazyFrame({"x": values}))), "x")
+
+
+class Counting:
+    """Counts the rows that leave the engine."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    def watch(self, numbers: Numbers) -> Numbers:
+        def collect(frame: Any) -> Any:
+            found = numbers.collect(frame)
+            self.rows.append(len(found))
+            return found
+
+        return replace(numbers, collect=collect)
+
+
+def test_two_scans_and_few_values() -> None:
+    counting = Counting()
+    grid = default_grid(REAL, (0, 100_000))
+    view = ScannedView(counting.watch(lazy()), grid)
+    index = np.arange(9_900, 10_100)
+    expected = ArrayView(VALUES, grid)
+    np.testing.assert_array_equal(view.order_statistics(index), expected.order_statistics(index))
+    assert view.scans == len(counting.rows) == 2
+    assert counting.rows[1] <= 220
+    # What is known is not asked for again.
+    view.order_statistics(index[5:50])
+    view.ranks(view.order_statistics(index[:1]))
+    assert view.scans == 2
+
+
+def test_a_release_takes_two_scans() -> None:
+    counting = Counting()
+    source = LazyColumn(counting.watch(lazy()))
+    dpq.deciles(source, epsilon=1)
+    assert len(counting.rows) == 2
+    assert counting.rows[1] < len(VALUES) / 2
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_steps_that_hold_whole_bins_need_no_second_scan(neighbors: str) -> None:
+    counting = Counting()
+    source = LazyColumn(counting.watch(lazy([1, 2, 2, 3, 10**9] * 100)))
+    release = dpq.median(source, epsilon=100, neighbors=neighbors, bounds=(0, 9))
+    assert (release.value, len(counting.rows)) == (2, 1)
+
+
+def test_everything_is_fetched_at_once_when_it_is_all_wanted() -> None:
+    counting = Counting()
+    grid = default_grid(REAL)
+    view = ScannedView(counting.watch(lazy()), grid)
+    everything = np.arange(len(VALUES))
+    np.testing.assert_array_equal(
+        view.order_statistics(everything), ArrayView(VALUES, grid).order_statistics(everything)
+    )
+    assert view.scans == 2
+
+
+def test_crowded_bins_are_refined_and_then_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanned, "MOST_ROWS", 1000)
+    counting = Counting()
+    grid = UniformGrid(0.0, 1e9)
+    view = ScannedView(counting.watch(lazy()), grid)
+    index = np.arange(9_900, 10_100)
+    expected = ArrayView(VALUES, grid).order_statistics(index)
+    np.testing.assert_array_equal(view.order_statistics(index), expected)
+    assert view.scans == 3
+    assert counting.rows[-1] <= 1000
+
+
+def test_a_few_refinements_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that doubles cannot tell apart would otherwise be binned for ever."""
+    monkeypatch.setattr(scanned, "MOST_ROWS", 1)
+    monkeypatch.setattr(scanned, "WORTHWHILE", 0)
+    values = 2**62 + np.arange(500)
+    grid = UniformGrid(2**62, 2**62 + 499)
+    view = ScannedView(lazy(np.append(values, [0, 2**63 - 1])), grid)
+    np.testing.assert_array_equal(view.order_statistics(np.arange(1, 501)), np.arange(500))
+    assert view.scans <= scanned.MOST_REFINEMENTS + 2
+
+
+@pytest.mark.parametrize("values", [[], [None], [float("nan")]])
+def test_nothing_to_see(values: list[Any]) -> None:
+    view = ScannedView(lazy(pl.Series(values, dtype=pl.Float64)), default_grid(REAL))
+    assert (view.n, view.missing) == (0, len(values))
+    none = np.empty(0, dtype=np.int64)
+    assert len(view.order_statistics(none)) == 0
+    np.testing.assert_array_equal(view.ranks(np.array([0, 5])), [[0, 0], [0, 0]])
+    with pytest.raises(LookupError, match="a position outside"):
+        view.order_statistics(np.array([0]))
+
+
+@pytest.mark.parametrize("step", [0, 3, 9])
+def test_what_stands_in_takes_its_place_in_the_order(step: int) -> None:
+    grid = UniformGrid(0, 9)
+    present = ArrayView([1, 3, 3, 8], grid)
+    filled = FilledView(present, step, 3)
+    expected = ArrayView([1, 3, 3, 8, step, step, step], grid)
+    index, steps = np.arange(7), np.arange(10)
+    np.testing.assert_array_equal(filled.order_statistics(index), expected.order_statistics(index))
+    np.testing.assert_array_equal(filled.ranks(steps), expected.ranks(steps))
+
+
+def failing(error: BaseException) -> Numbers:
+    def collect(_: Any) -> Any:
+        raise error
+
+    return replace(lazy(), collect=collect)
+
+
+class Panic(BaseException):
+    """What a panic in Rust looks like."""
+
+
+@pytest.mark.parametrize("error", [ConnectionError("secret 42"), Panic("secret 42")])
+def test_an_engine_that_fails_is_not_quoted(error: BaseException) -> None:
+    with pytest.raises(ScanFailed, match=r"^Polars failed while the data were read \(") as caught:
+        dpq.median(LazyColumn(failing(error)), epsilon=1)
+    assert type(error).__name__ in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_library_that_is_missing_is_named() -> None:
+    error = ImportError("No module named 'pyarrow'", name="pyarrow")
+    with pytest.raises(dpq.MissingBackend, match=re.escape("pip install 'dpquantiles[polars]'")):
+        dpq.median(LazyColumn(failing(error)), epsilon=1)
+
+
+def test_an_interrupt_stays_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        dpq.median(LazyColumn(failing(KeyboardInterrupt())), epsilon=1)
+
+
+def test_data_that_change_between_scans_are_refused() -> None:
+    numbers = lazy()
+    frames = [lazy(VALUES[:-5]).frame, numbers.frame]
+
+    def collect(frame: Any) -> Any:
+        return numbers.collect(frame)
+
+    view = ScannedView(replace(numbers, frame=frames[0], collect=collect), default_grid(REAL))
+    view._numbers = replace(numbers, frame=lazy(np.append(VALUES, VALUES)).frame)
+    with pytest.raises(ScanFailed, match="changed between two scans"):
+        view.order_statistics(np.arange(9_900, 10_100))

@@ -1,0 +1,91 @@
+"""Segments: whatever the bins, what they tell of the sorted order is right."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpquantiles.sources.segments import Run, Segments
+
+RECORDS = st.lists(st.integers(0, 30), min_size=1, max_size=40)
+
+
+def segmented(records: list[int], bins: list[int]) -> Segments:
+    """Segments of records that are their own steps, binned in any way at all."""
+    groups: dict[int, list[int]] = {}
+    for record, place in zip(records, bins, strict=False):
+        groups.setdefault(place, []).append(record)
+    low, high, counts = (
+        np.array([f(g) for g in groups.values()], dtype=np.int64) for f in (min, max, len)
+    )
+    objects = (low.astype(object), high.astype(object))
+    return Segments.of(objects, (low, high), (low, high), counts)
+
+
+@given(RECORDS, st.lists(st.integers(0, 8), min_size=40, max_size=40))
+def test_overlapping_bins_become_one_segment(records: list[int], bins: list[int]) -> None:
+    found = segmented(records, bins)
+    assert found.counts.sum() == len(records)
+    assert (found.low[1:] >= found.high[:-1]).all()
+    ordered = sorted(records)
+    ends = np.cumsum(found.counts)
+    for start, stop, low, high in zip(
+        ends - found.counts, ends, found.least, found.greatest, strict=True
+    ):
+        assert (ordered[start], ordered[stop - 1]) == (low, high)
+
+
+@given(RECORDS, st.integers(1, 10), st.lists(st.integers(-1, 31), max_size=6))
+def test_counts_are_right_where_no_step_touches_what_is_open(
+    records: list[int], width: int, steps: list[int]
+) -> None:
+    found = segmented(records, [record // width for record in records])
+    asked = np.array(steps, dtype=np.int64)
+    open_ = found.touched(asked) & ~found.settled
+    held = found._replace(held=open_)
+    members = [r for r in sorted(records) if _segment_of(found, r) in np.flatnonzero(open_)]
+    below, through = held.counting(np.array(members, dtype=np.int64), asked)
+    ordered = np.sort(records)
+    np.testing.assert_array_equal(below, np.searchsorted(ordered, asked, side="left"))
+    np.testing.assert_array_equal(through, np.searchsorted(ordered, asked, side="right"))
+
+
+def _segment_of(found: Segments, record: int) -> int:
+    return int(np.searchsorted(found.high, record))
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=30),
+    st.lists(st.booleans(), min_size=30, max_size=30),
+    st.integers(1, 6),
+)
+def test_runs_cover_what_is_wanted_and_nothing_held(
+    wanted: list[bool], held: list[bool], most: int
+) -> None:
+    n = len(wanted)
+    ends = np.arange(n, dtype=np.int64)
+    counts = ends % 5 + 1
+    mask = np.array(held[:n]) & ~np.array(wanted)
+    segments = Segments(ends.astype(object), ends.astype(object), ends, ends, counts, mask)
+    index = np.flatnonzero(wanted)
+    if not len(index):
+        return
+    runs = segments.runs(index, most)
+    covered = segments.covered(runs)
+    assert covered[index].all()
+    assert not (covered & mask).any()
+    walls = sum(bool(mask[a:b].any()) for a, b in pairwise(index))
+    assert len(runs) <= max(most, walls + 1)
+    assert all(run.first <= run.last for run in runs)
+
+
+def test_runs_keep_the_widest_gaps() -> None:
+    ends = np.arange(7, dtype=np.int64)
+    counts = np.array([1, 9, 1, 2, 1, 90, 1])
+    none = np.zeros(7, dtype=bool)
+    segments = Segments(ends.astype(object), ends.astype(object), ends, ends + 1, counts, none)
+    wanted = np.array([0, 2, 4, 6])
+    assert segments.runs(wanted, 2) == [Run(0, 4), Run(6, 6)]
+    assert segments.runs(wanted, 3) == [Run(0, 0), Run(2, 4), Run(6, 6)]
+    assert len(segments.runs(wanted, 9)) == 4
