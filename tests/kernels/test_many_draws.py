@@ -80,7 +80,7 @@ def test_faint_odds_are_tossed_by_their_logarithm(monkeypatch: pytest.MonkeyPatc
         asked.append(log_odds)
         return True
 
-    monkeypatch.setattr("dpquantiles.kernels.draws.faint_coin", faint)
+    monkeypatch.setattr(many_draws, "_faint_coin", faint)
     first, second = np.array([1e-300, 1.0]), np.array([1.0, 1e-250])
     chosen = many_draws.choose_first(random.Random(1), first, second)
     assert chosen.tolist() == [True, False]

@@ -42,7 +42,7 @@ def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
     chosen = coins(bits, odds / (1.0 + odds))
     for index in np.flatnonzero((odds <= draws.FAINTEST) & (lighter > 0)).tolist():
         log_odds = math.log(lighter[index]) - math.log(heavier[index])
-        chosen[index] = draws.faint_coin(bits, log_odds)
+        chosen[index] = _faint_coin(bits, log_odds)
     return np.asarray(chosen == (first <= second))
 
 
@@ -52,8 +52,13 @@ def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> B
     odds = np.exp(log_odds)
     chosen = coins(bits, odds / (1.0 + odds))
     for index in np.flatnonzero(odds <= draws.FAINTEST).tolist():
-        chosen[index] = draws.faint_coin(bits, float(log_odds[index]))
+        chosen[index] = _faint_coin(bits, float(log_odds[index]))
     return np.asarray(chosen == (log_first <= log_second))
+
+
+def _faint_coin(bits: Bits, log_odds: float) -> bool:
+    """True with probability e / (1 + e), e = exp(log_odds), however small."""
+    return draws.exp_coin(bits, log_odds - math.log1p(math.exp(log_odds)))
 
 
 def weighted(bits: Bits, weights: Floats) -> Ints:
