@@ -44,13 +44,14 @@ class Interval(NamedTuple):
 class MeasuredRanks:
     """Cuts, noisy counts between them, and the noise; everything in it is public.
 
-    `above` and `below` hold the grid points next to each cut, `ends` those at the ends of the
-    grid, `size` the number of records where it is public.
+    `lower` holds for each cut the value that it gives an interval as its lower end, `upper` that
+    as its upper end; `ends` are the ends of the grid, `size` the number of records where it is
+    public.
     """
 
     asked: Intervals
-    above: tuple[Any, ...]
-    below: tuple[Any, ...]
+    lower: tuple[Any, ...]
+    upper: tuple[Any, ...]
     counts: tuple[int, ...]
     rate: float
     size: int | None
@@ -61,10 +62,10 @@ class MeasuredRanks:
         lower, upper = self.ends
         if q > 0:
             below = self._lies(-1, q, wanted)
-            lower = (lower, *self.above)[_leading(below)]
+            lower = (lower, *self.lower)[_leading(below)]
         if q < 1:
             beyond = self._lies(1, q, wanted)
-            upper = (upper, *reversed(self.below))[_leading(beyond[::-1])]
+            upper = (upper, *reversed(self.upper))[_leading(beyond[::-1])]
         return Interval(min(lower, value), max(upper, value))
 
     def _lies(self, side: int, q: float, wanted: Intervals) -> Flags:
@@ -118,8 +119,8 @@ class MeasuredRanks:
         return {
             "level": self.asked.level,
             "of": self.asked.of,
-            "above": [kind.to_json(value) for value in self.above],
-            "below": [kind.to_json(value) for value in self.below],
+            "lower": [kind.to_json(value) for value in self.lower],
+            "upper": [kind.to_json(value) for value in self.upper],
             "counts": list(self.counts),
             "rate": self.rate,
             "size": self.size,
@@ -132,8 +133,8 @@ class MeasuredRanks:
         lower, upper = (kind.from_json(value) for value in plain["ends"])
         return cls(
             asked=Intervals(level=plain["level"], of=plain["of"]),
-            above=tuple(kind.from_json(value) for value in plain["above"]),
-            below=tuple(kind.from_json(value) for value in plain["below"]),
+            lower=tuple(kind.from_json(value) for value in plain["lower"]),
+            upper=tuple(kind.from_json(value) for value in plain["upper"]),
             counts=tuple(plain["counts"]),
             rate=plain["rate"],
             size=plain["size"],

@@ -58,7 +58,7 @@ def noise_tail(least: float, *, rate: float, left: int, right: int, share: float
         least = least / step - (left * (1 - share) + right * share)
     low, high = noise_sum(step * rate, left), noise_sum(step * rate, right)
     values = np.arange(-low.half, low.half + 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         needed = np.ceil((least - 1e-6 - (1 - share) * values) / share)
     # Where the right side does not count, 0 / 0 stands for "already reached".
     needed = np.clip(np.nan_to_num(needed, nan=-np.inf), -high.half, high.half + 1)
@@ -104,15 +104,16 @@ def sampling_margin(n: int, q: float, chance: float) -> float:
     The number of them is binomial, or more; the margin is q n itself when nothing can be said.
     """
     deviation = math.sqrt(n * q * (1 - q))
+    if deviation == 0:
+        return 0.0
     if deviation > MOST_DEVIATION:
         return -NormalDist().inv_cdf(chance) * deviation * 1.001 + 1
     window = math.ceil(12 * deviation) + 60
     mode = min(n, math.floor((n + 1) * q))
     first, last = max(0, mode - window), min(n, mode + window)
     k = np.arange(first, last, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        logs = np.cumsum(np.log(n - k) - np.log(k + 1) + np.log(q) - np.log1p(-q))
-    logs = np.concatenate([[0.0], logs])
+    ratios = np.log(n - k) - np.log(k + 1) + math.log(q) - math.log1p(-q)
+    logs = np.concatenate([[0.0], np.cumsum(ratios)])
     weights = np.exp(logs - logs.max())
     at_most = np.cumsum(weights) / weights.sum() * (1 + 1e-9)
     # The smallest number of records that is not too unlikely to be exceeded from below.

@@ -25,7 +25,7 @@ from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.brackets import Brackets, Noise, place
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount, bought, counting_share
 from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, bounded_range_eta
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -71,8 +71,11 @@ class Bracketed:
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the mechanism alone with all of the budget."""
-        return self._whole().guarantee
+        """The budget; of an (epsilon, delta), epsilon alone where the mechanism needs no delta."""
+        alone, stated = self._whole().guarantee, self.budget
+        if isinstance(alone, PureDP) and isinstance(stated, ApproxDP):
+            stated = PureDP(epsilon=stated.epsilon, neighbors=stated.neighbors)
+        return replace(stated, research_only=alone.research_only)
 
     @property
     def _swap(self) -> bool:
@@ -157,10 +160,12 @@ class Bracketed:
         counts = np.diff(np.concatenate([[0], below, [view.n]]))
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
         first, last = grid.decode(np.array([0, grid.size - 1]))
+        # Real numbers were rounded to the grid: the point beyond the cut holds what they were.
+        rounded = 0 if grid.kind.integral else 1
         return MeasuredRanks(
             asked=self.intervals,
-            above=tuple(grid.decode(cuts)),
-            below=tuple(grid.decode(cuts - 1)),
+            lower=tuple(grid.decode(cuts - rounded)),
+            upper=tuple(grid.decode(cuts - 1 + rounded)),
             counts=tuple((counts + noise).tolist()),
             rate=float(self.rank_rate),
             size=view.n if self._swap else None,
