@@ -5,8 +5,7 @@ from typing import Any
 
 from dpquantiles import engine, entropy, privacy, require
 from dpquantiles.grid import Grid
-from dpquantiles.intervals import Intervals
-from dpquantiles.intervals.asked import require_intervals
+from dpquantiles.intervals import Intervals, require_intervals
 from dpquantiles.release import Release
 
 

@@ -99,7 +99,7 @@ class Release:
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "note": self.note,
             "provenance": dict(self.provenance),
-            "ranks": None if self.ranks is None else self.ranks.to_dict(kind),
+            **({} if self.ranks is None else {"ranks": self.ranks.to_dict(kind)}),
         }
 
     def to_json(self) -> str:
