@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpquantiles import Intervals
 from dpquantiles.intervals import MeasuredRanks
@@ -66,6 +67,23 @@ def test_the_chance_of_a_miss_is_exact_and_small(
     if counts[0] == q * sum(counts):
         # On the cut itself a miss needs the least noise, and the level is nearly used up.
         assert missed.max() > (1 - level) / 2 * math.exp(-2 * rate)
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_the_chance_of_missing_the_population_is_exact_and_small(public: bool) -> None:
+    """A cut just above the quantile, over all samples and all noise: only chance can pass it."""
+    n, q, rate, most, wanted = 20, 0.4, 2.0, 4, Intervals(0.6, of="population")
+    one = np.exp(-rate * np.abs(np.arange(-most, most + 1)))
+    one /= one.sum()
+    missed = 0.0
+    for below, left, right in itertools.product(
+        range(n + 1), range(-most, most + 1), range(-most, most + 1)
+    ):
+        counts = [below + left, n - below + right]
+        ranks = measured(counts, rate, public=n if public else None)
+        if ranks.interval(q, ENDS[1], wanted).lower != ENDS[0]:
+            missed += stats.binom.pmf(below, n, q) * one[left + most] * one[right + most]
+    assert (1 - 0.6) / 2 / 20 <= missed <= (1 - 0.6) / 2
 
 
 def test_the_walk_stops_at_the_first_cut_that_is_not_refuted() -> None:

@@ -46,7 +46,7 @@ def test_noise_tails_are_those_of_sums_by_brute_force(left: int, right: int, sha
 @pytest.mark.parametrize(("left", "right"), [(1, 1), (2, 5)])
 def test_coarse_tails_are_no_smaller(left: int, right: int) -> None:
     rate, fine = 0.0045, 0.003
-    for share, least in itertools.product((0.2, 0.5), (100.0, 700.0, 1500.0)):
+    for share, least in itertools.product((0.0, 0.2, 0.5), (1.0, 100.0, 700.0, 1500.0)):
         law = {"left": left, "right": right, "share": share}
         coarse = tails.noise_tail(least, rate=rate, **law)  # type: ignore[arg-type]
         with pytest.MonkeyPatch.context() as patch:
