@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpquantiles as dpq
-from experiments.interval_coverage import COUNTS, DATA, LEVEL, there
+from experiments.interval_coverage import COUNTS, LEVEL
+from experiments.interval_data import DATA, there
 
 N, EPSILON = 1000, 1.0
 RATE = EPSILON / 4
