@@ -3,6 +3,7 @@
 from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
+from dpquantiles.intervals import Interval, Intervals
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
@@ -15,6 +16,8 @@ __all__ = [
     "ArrayView",
     "DemandTooLarge",
     "FloatGrid",
+    "Interval",
+    "Intervals",
     "JointExp",
     "MissingBackend",
     "Neighbors",

@@ -5,6 +5,7 @@ from typing import Any
 
 from dpquantiles import engine, entropy, privacy, require
 from dpquantiles.grid import Grid
+from dpquantiles.intervals import Intervals, require_intervals
 from dpquantiles.release import Release
 
 
@@ -22,6 +23,7 @@ def quantiles(
     size: int | None = None,
     missing: Any = None,
     mechanism: str = "joint_exp",
+    intervals: bool | float | str | Intervals | None = None,
     rng: Any = None,
 ) -> Release:
     """Private quantiles of one column, all of them together for one epsilon.
@@ -49,6 +51,9 @@ def quantiles(
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
         mechanism: The algorithm, by name.
+        intervals: True to measure, for a third of the budget, what intervals around the answers
+            rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
+            "population" to cover sampling too, or `Intervals(0.9, of="population")`.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
 
@@ -64,6 +69,7 @@ def quantiles(
         size=size,
         missing=missing,
         mechanism=mechanism,
+        intervals=require_intervals(intervals),
     )
     return engine.run(data, request, entropy.require_bits(rng=rng))
 

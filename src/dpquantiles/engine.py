@@ -8,7 +8,9 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
+from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
@@ -29,6 +31,7 @@ class Request:
     size: int | None = None
     missing: Any = None
     mechanism: str = "joint_exp"
+    intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -60,9 +63,17 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Mechanism:
+    def build(self) -> Mechanism | Bracketed:
         """The mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
+        if self.intervals is not None:
+            return Bracketed(
+                mechanism=self.mechanism,
+                budget=self.budget,
+                q=distinct,
+                intervals=self.intervals,
+                size=self.size,
+            )
         mechanism: Mechanism = registry.build(
             self.mechanism, self.budget, q=distinct, size=self.size
         )

@@ -32,6 +32,8 @@ def release(
     size: options.Size = None,
     missing: options.Missing = None,
     mechanism: options.Mechanism = "joint_exp",
+    intervals: options.Intervals = None,
+    intervals_of: options.IntervalsOf = "data",
     seed: options.Seed = None,
     format: options.Format = None,
 ) -> None:
@@ -48,6 +50,7 @@ def release(
         size=_whole("size", size),
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
+        intervals=arguments.intervals(intervals, intervals_of),
     )
     typed = read_column(file, column, type)
     request = replace(
