@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench bench-groups figures accuracy-table clean
+.PHONY: demo test test-slow lint bench bench-groups figures accuracy-table interval-coverage clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -34,6 +34,9 @@ figures: $(DEVELOPMENT)
 
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
+
+interval-coverage: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.interval_coverage
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -36,6 +36,7 @@ class Untouchable:
         {"size": -1, "neighbors": "add-remove"},
         {"missing": "never"},
         {"mechanism": "magic"},
+        {"intervals": 1.5},
         {"rng": 3},
     ],
     ids=lambda options: next(iter(options)),

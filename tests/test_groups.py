@@ -275,6 +275,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
         ValueError,
         r"^size must give a number for every key, got none for 'Essex'$",
     ),
+    ({"intervals": True}, ValueError, r"^intervals must be left out with by and with unit"),
     ({"size": -1, "neighbors": "add-remove"}, ValueError, r"^size must be at least 0, got -1$"),
 ]
 

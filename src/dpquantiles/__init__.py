@@ -5,6 +5,7 @@ from dpquantiles.described import Description
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.grouped import GroupedRelease
+from dpquantiles.intervals import Interval, Intervals
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
@@ -19,6 +20,8 @@ __all__ = [
     "Description",
     "FloatGrid",
     "GroupedRelease",
+    "Interval",
+    "Intervals",
     "JointExp",
     "MissingBackend",
     "Neighbors",

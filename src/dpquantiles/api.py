@@ -7,6 +7,7 @@ from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.described import Description
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
+from dpquantiles.intervals import Intervals, require_intervals
 from dpquantiles.privacy import Units
 from dpquantiles.release import Release
 
@@ -40,6 +41,7 @@ def quantiles(  # type: ignore[misc]
     size: int | Mapping[Any, int] | None = None,
     missing: Any = None,
     mechanism: str = "joint_exp",
+    intervals: bool | float | str | Intervals | None = None,
     rng: Any = None,
 ) -> Release | GroupedRelease:
     """Private quantiles of one column, all of them together for one epsilon.
@@ -82,6 +84,9 @@ def quantiles(  # type: ignore[misc]
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
         mechanism: The algorithm, by name.
+        intervals: True to measure, for a third of the budget, what intervals around the answers
+            rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
+            "population" to cover sampling too, or `Intervals(0.9, of="population")`.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
 
@@ -99,6 +104,7 @@ def quantiles(  # type: ignore[misc]
         size=size if by is None else None,  # type: ignore[arg-type]
         missing=missing,
         mechanism=mechanism,
+        intervals=require_intervals(intervals),
     )
     if by is not None:
         names = by if isinstance(by, str) else tuple(by)

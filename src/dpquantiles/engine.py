@@ -10,7 +10,9 @@ from dpquantiles import require
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
+from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
 from dpquantiles.release import Release
@@ -33,6 +35,7 @@ class Request:
     size: int | None = None
     missing: Any = None
     mechanism: str = "joint_exp"
+    intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -64,12 +67,27 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Mechanism:
+    def build(self) -> Mechanism | Bracketed:
         """The mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
+        if self.intervals is not None:
+            return Bracketed(
+                mechanism=self.mechanism,
+                budget=self.budget,
+                q=distinct,
+                intervals=self.intervals,
+                size=self.size,
+            )
         mechanism: Mechanism = registry.build(
             self.mechanism, self.budget, q=distinct, size=self.size
         )
+        return mechanism
+
+    def without_intervals(self) -> Mechanism:
+        """The mechanism for groups and units, around whose answers there are no intervals."""
+        mechanism = self.build()
+        if isinstance(mechanism, Bracketed):
+            raise ValueError("intervals must be left out with by and with unit, got both")
         return mechanism
 
 
@@ -110,12 +128,12 @@ def run_for_units(
     if column is None:
         raise TypeError("column must be given with unit: the column whose quantiles are wanted")
     priced = replace(request, budget=units.price(request.budget, grouped=False))
+    stated = units.stated(priced.without_intervals().guarantee, request.budget)
     table = open_table(data, (column,))
     table.dtype(column)
     if isinstance(request.missing, str) and request.missing == "drop":
         table = present(table, column)
     release = run(bounded(table, (column,), units, bits), priced, bits, column)
-    stated = units.stated(priced.build().guarantee, request.budget)
     return replace(
         release,
         guarantee=None if release.guarantee is None else stated,

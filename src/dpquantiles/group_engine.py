@@ -119,7 +119,7 @@ class Plan:
         if isinstance(grouping.keys, str):
             return cls._with_private_keys(grouping, request, row)
         request = replace(request, budget=row)
-        spent = request.build().guarantee
+        spent = request.without_intervals().guarantee
         if budget.neighbors is Neighbors.SWAP:
             spent = replace(spent, within=grouping.columns)
         bought = grouping.size is None and row.neighbors is not Neighbors.SWAP
@@ -148,7 +148,7 @@ class Plan:
             raise ValueError("size must be left out with keys='private', which finds sizes as well")
         selection, rest = keys_share(row)
         priced = replace(request, budget=rest)
-        research = priced.build().guarantee.research_only
+        research = priced.without_intervals().guarantee.research_only
         units = grouping.units
         return cls(
             request=priced,
@@ -183,7 +183,8 @@ class Plan:
 
     def build(self, size: int | None) -> Mechanism:
         """The mechanism for one group of a public size."""
-        return self.request.build() if size is None else replace(self.request, size=size).build()
+        sized = self.request if size is None else replace(self.request, size=size)
+        return sized.without_intervals()
 
     def ordered(self, answer: Sequence[Any]) -> tuple[Any, ...]:
         """Answers of the distinct quantiles, ascending, in the order asked."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpquantiles import privacy, require
 from dpquantiles.grid import Grid, default_grid
+from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
@@ -84,6 +85,16 @@ def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: s
         rho=None if rho is None else _number("rho", rho, "0.5"),
         neighbors=neighbors,
     )
+
+
+def intervals(level: str | None, of: str) -> Intervals | None:
+    """Intervals at a level, of the data or of the population."""
+    require.choice(SUBJECTS, intervals_of=of)
+    if level is None:
+        if of != DATA:
+            raise ValueError(f"intervals must be given with intervals-of, got {of!r} alone")
+        return None
+    return Intervals(require_level(intervals=_number("intervals", level, "0.95")), of)
 
 
 def _number(parameter: str, text: str, example: str) -> float:

@@ -48,8 +48,10 @@ class Asked:
         """What a release will promise, before anything is read."""
         if self.by:
             return Plan.price(self._grouping(self.keys), request).guarantee
+        if self.units.column is None:
+            return request.build().guarantee
         priced = replace(request, budget=self.units.price(request.budget, grouped=False))
-        return self.units.stated(priced.build().guarantee, request.budget)
+        return self.units.stated(priced.without_intervals().guarantee, request.budget)
 
     def _grouping(self, keys: Any) -> Grouping:
         chosen = keys if keys == PRIVATE or not isinstance(keys, str) else (keys,)

@@ -160,6 +160,23 @@ Mechanism = Annotated[
         "--mechanism", metavar="NAME", help="The algorithm; dpquantiles mechanisms lists them."
     ),
 ]
+Intervals = Annotated[
+    str | None,
+    typer.Option(
+        "--intervals",
+        metavar="LEVEL",
+        help="Intervals that hold each true quantile with this chance, such as 0.95; a third of "
+        "the budget measures what they rest on.",
+    ),
+]
+IntervalsOf = Annotated[
+    str,
+    typer.Option(
+        "--intervals-of",
+        metavar="NAME",
+        help="Whose quantiles they hold: data, or population, which covers sampling too.",
+    ),
+]
 Seed = Annotated[
     str | None,
     typer.Option("--seed", metavar="N", help="For tests only: a repeatable result, NOT private."),

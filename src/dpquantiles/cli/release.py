@@ -49,6 +49,8 @@ def release(
     unit: options.Unit = None,
     max_rows_per_unit: options.MaxRowsPerUnit = None,
     mechanism: options.Mechanism = "joint_exp",
+    intervals: options.Intervals = None,
+    intervals_of: options.IntervalsOf = "data",
     seed: options.Seed = None,
     format: options.Format = None,
     dry_run: options.DryRun = False,
@@ -68,6 +70,7 @@ def release(
         size=None if asked.by else asked.size,
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
+        intervals=arguments.intervals(intervals, intervals_of),
     )
     promise = asked.promise(request)
     place = Place(file, sql, database)

@@ -37,11 +37,16 @@ class _Frame:
         share = (place - self.low) / span if span else 0.5
         return round(floor - share * (floor - TOP), 1)
 
+    def bar(self, value: Any) -> float:
+        """The height of an end of an interval, no further out than the frame."""
+        return self.y(min(max(position(value), self.low), self.high))
+
 
 def picture(release: Release) -> Element:
-    """The quantile function: a dot for every answer, joined in the order of the quantiles."""
-    marks = ticks(release.values, VALUE_TICKS)
-    frame = _Frame(release.values, marks)
+    """The quantile function: a dot for every answer, a bar for its interval, joined in order."""
+    seen = [*release.values, *_known_ends(release)]
+    marks = ticks(seen, VALUE_TICKS)
+    frame = _Frame(seen, marks)
     root = Element(
         "svg",
         {
@@ -56,8 +61,26 @@ def picture(release: Release) -> Element:
     )
     _value_axis(root, frame, marks)
     _quantile_axis(root, frame)
+    if release.ranks is not None:
+        _bars(root, frame, release)
     _curve(root, frame, release)
     return root
+
+
+def _known_ends(release: Release) -> list[Any]:
+    """Ends of intervals, but not those at the ends of the grid, which may be far away."""
+    intervals = () if release.ranks is None else release.interval()
+    ends = () if release.ranks is None else release.ranks.ends
+    return [end for interval in intervals for end in interval if end not in ends]
+
+
+def _bars(root: Element, frame: _Frame, release: Release) -> None:
+    """A bar for every interval, cut off at the frame where it goes on to the end of the grid."""
+    for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
+        x, bottom, top = frame.x(q), frame.bar(lower), frame.bar(upper)
+        places = {"x1": f"{x:g}", "x2": f"{x:g}", "y1": f"{bottom:g}", "y2": f"{top:g}"}
+        style = {"stroke": CURVE, "stroke-width": "5", "stroke-opacity": "0.3", "class": "interval"}
+        SubElement(root, "line", places | style)
 
 
 def _value_axis(root: Element, frame: _Frame, marks: Sequence[Tick]) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
+from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
+from dpquantiles.release import Release
 
 SIGNIFICANT = 6
 """Digits of the largest real number in a table; JSON and CSV carry all of them."""
@@ -31,6 +33,32 @@ def promise(release: Promising) -> str:
     if release.guarantee is None:
         return _sentence(release.note or "no privacy guarantee")
     return guarantee(release.guarantee)
+
+
+def statements(release: Release) -> list[str]:
+    """All that a release says of itself: its promise, and what its intervals hold."""
+    if release.ranks is None:
+        return [promise(release)]
+    return [promise(release), coverage(release.ranks.asked)]
+
+
+def coverage(asked: Intervals) -> str:
+    """What intervals hold, in one sentence."""
+    population = "population that the records were drawn from"
+    return (
+        f"Each interval holds the quantile of the {population if asked.of == POPULATION else DATA} "
+        f"with a chance of at least {100 * asked.level:.6g} %, whatever the data are."
+    )
+
+
+def columns(release: Release) -> dict[str, list[str]]:
+    """A release as columns of labels: quantiles, values, and the ends of intervals, if any."""
+    shown = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
+    if release.ranks is not None:
+        intervals = release.interval()
+        shown["lower"] = labels([interval.lower for interval in intervals])
+        shown["upper"] = labels([interval.upper for interval in intervals])
+    return shown
 
 
 def _sentence(text: str) -> str:
