@@ -125,7 +125,7 @@ def test_mechanisms_can_be_bracketed(name: str) -> None:
             mechanism=name,
             neighbors=neighbors,
             intervals=True,
-            **BUDGETS[kind],  # type: ignore[arg-type]
+            **BUDGETS[kind],
         )
         assert release.guarantee is not None
         assert release.guarantee.neighbors == neighbors
