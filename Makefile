@@ -5,17 +5,17 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench bench-groups figures accuracy-table interval-coverage clean
+.PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table interval-coverage clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
 	@echo; echo "Here the command is $(BIN)/dpquantiles; after '. $(BIN)/activate' it is dpquantiles."
 
 test: lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 test-slow: $(DEVELOPMENT)
-	$(BIN)/pytest -n auto -m "slow or not slow"
+	$(BIN)/pytest -n auto --dist loadgroup -m "slow or not slow"
 
 lint: $(DEVELOPMENT)
 	$(BIN)/ruff format --check .
@@ -28,6 +28,9 @@ bench: $(DEVELOPMENT)
 
 bench-groups: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.groups --output build/bench/groups.json
+
+bench-sources: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.sources --output build/bench/sources.json
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg

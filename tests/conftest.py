@@ -69,22 +69,17 @@ class Postgres:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
-        self.server: subprocess.Popen[bytes] | None = None
+        self.server: subprocess.Popen[Any] | None = None
 
     def start(self) -> None:
         data, log = self.folder / "data", subprocess.DEVNULL
-        create = ["initdb", "-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--locale=C"]
-        subprocess.run(
-            [self.programs / create[0], *create[1:], "--no-sync"],
-            **self._as_user(),
-            stdout=log,
-            stderr=log,
-            check=True,
-        )
+        create = ["-D", data, "-U", "test", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        quiet: dict[str, Any] = {"stdout": log, "stderr": log, **self._as_user()}
+        subprocess.run([str(self.programs / "initdb"), *map(str, create)], **quiet, check=True)
         options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off"}
         flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        command = [self.programs / "postgres", "-D", data, "-p", str(self.port), *flags]
-        self.server = subprocess.Popen(command, **self._as_user(), stdout=log, stderr=log)
+        command = [str(self.programs / "postgres"), "-D", str(data), "-p", str(self.port), *flags]
+        self.server = subprocess.Popen(command, **quiet)
         deadline = time.monotonic() + 60
         while not self._answers():
             if time.monotonic() > deadline:

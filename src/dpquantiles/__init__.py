@@ -2,7 +2,7 @@
 
 from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
 from dpquantiles.described import Description
-from dpquantiles.errors import DemandTooLarge, MissingBackend
+from dpquantiles.errors import DemandTooLarge, MissingBackend, ScanFailed
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import Interval, Intervals
@@ -27,6 +27,7 @@ __all__ = [
     "Neighbors",
     "PureDP",
     "Release",
+    "ScanFailed",
     "UniformGrid",
     "__version__",
     "deciles",

@@ -1,12 +1,17 @@
 """What is loaded when: nothing that was not asked for, seen from fresh processes."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import dpquantiles
+
 LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "matplotlib", "scipy"}
+LIBRARIES |= {"duckdb", "pyspark", "ibis", "dask"}
 
 
 def loaded(code: str) -> set[str]:
@@ -56,3 +61,41 @@ def test_a_column_loads_its_own_library_and_narwhals(library: str, data: str) ->
 def test_releases_are_written_and_read_without_libraries() -> None:
     code = release("[1, 2]") + "\ndpq.Release.from_json(dpq.median([1], epsilon=1).to_json())"
     assert not loaded(code) & LIBRARIES
+
+
+ARROW = "import pyarrow; pyarrow.chunked_array([[1]]).to_numpy()"
+"""What brings results from engines, and all that it loads by itself."""
+
+
+@pytest.mark.parametrize(
+    ("library", "table", "transport"),
+    [
+        ("polars", "polars.LazyFrame({'x': [1.5, None]})", ""),
+        ("duckdb", "duckdb.sql('SELECT 1.5 AS x')", ARROW),
+        ("duckdb", "'SELECT 1.5 AS x'", ARROW),
+    ],
+)
+def test_a_lazy_table_loads_its_own_library_alone(library: str, table: str, transport: str) -> None:
+    own = loaded(f"import {library}\n{transport}") | {"narwhals"}
+    named = f"import {library}\nimport dpquantiles as dpq\ndata = {table}\n"
+    modules = loaded(f"{named}dpq.median(data, column='x', epsilon=1)")
+    assert {library, "narwhals"} <= modules
+    assert modules & LIBRARIES <= own
+
+
+SOURCES = Path(dpquantiles.__file__).parent
+ENGINES = ("duckdb", "polars", "pyspark", "ibis", "dask", "pandas", "pyarrow")
+ALLOWED = {"pandas": {"dask"}, "pyarrow": {"memory", "files"}, "polars": {"polars", "files"}}
+"""Modules of sources other than its own that may import a library: Dask is made of pandas, and
+what reads columns in memory and single files may use what is there."""
+
+
+@pytest.mark.parametrize("library", ENGINES)
+def test_a_library_is_imported_by_its_own_source_only(library: str) -> None:
+    importing = {
+        path.relative_to(SOURCES).with_suffix("").as_posix()
+        for path in SOURCES.rglob("*.py")
+        if re.search(rf"^\s*(import|from) {library}\b", path.read_text(), re.MULTILINE)
+    }
+    allowed = ALLOWED.get(library, {library})
+    assert importing <= {f"sources/{name}" for name in allowed}

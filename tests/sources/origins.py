@@ -106,7 +106,8 @@ def _dask(table: pa.Table) -> Any:
     require_library("Dask", "dask")
     import dask.dataframe as dd
 
-    return dd.from_pandas(_pandas(table), npartitions=3)
+    frame: Any = dd
+    return frame.from_pandas(_pandas(table), npartitions=3)
 
 
 def _spark(table: pa.Table, session: Any) -> Any:

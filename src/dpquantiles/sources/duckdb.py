@@ -1,5 +1,6 @@
 """DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
 
+import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,7 +96,11 @@ SQL_TYPES = {
     **{"date": "DATE", "datetime": "TIMESTAMP", "timedelta": "INTERVAL"},
 }
 
-CSV = {"header": True, "all_varchar": True, "null_padding": True, "strict_mode": False}
+CSV: dict[str, Any] = {
+    **{"auto_detect": False, "header": True, "quotechar": '"', "escapechar": '"'},
+    **{"null_padding": True, "strict_mode": False, "ignore_errors": True, "parallel": False},
+    "max_line_size": 1 << 27,
+}
 """Cells are text until each is cast for itself, so that no record can make a scan fail."""
 
 
@@ -163,7 +168,9 @@ def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -
     All other columns stay text.
     """
     connection = _connect()
-    text = _read(names, lambda: connection.read_csv(names, **CSV, ignore_errors=True))
+    comma = "\t" if names.lower().endswith(".tsv") else ","
+    types = dict.fromkeys(_header(names, connection, comma), "VARCHAR")
+    text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
     cast = {}
     for column in columns:
         if column not in text.columns:
@@ -174,6 +181,22 @@ def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -
         cast[column] = duckdb.SQLExpression(typed).alias(column)
     others = [duckdb.ColumnExpression(name) for name in text.columns if name not in cast]
     return _opened(text.select(*others, *cast.values()), connection)
+
+
+def _header(names: str, connection: Any, comma: str) -> list[str]:
+    """The names of the columns: the first line, which is read as one cell."""
+    whole = {**CSV, "header": False, "quotechar": "", "escapechar": "", "sep": "\x02"}
+    read = _read(
+        names, lambda: connection.read_csv(names, columns={"line": "VARCHAR"}, **whole).limit(1)
+    )
+    lines = [line for (line,) in read.fetchall()]
+    header = [name.strip() for name in next(csv.reader(lines, delimiter=comma), [])]
+    if not any(header) or len(set(header)) < len(header):
+        raise ValueError(
+            f"'{names}' must begin with a line of column names, all different; write one, and "
+            "below it one line per record"
+        )
+    return header
 
 
 def _sql_type(kind: Kind) -> str:

@@ -1,6 +1,7 @@
 """The two questions that an engine answers in one scan each: count by bins, and fetch ranges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,37 +29,44 @@ class Counts(NamedTuple):
 
 def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
     """The size, the least and the greatest value of each bin; of the records in ranges only."""
+    with _failure_reported(numbers):
+        found = numbers.collect(_grouped(numbers, bins, ranges)).sort("bin")
+        index, counts = (found[name].to_numpy().astype(np.int64) for name in ("bin", "count"))
+        absent = int(np.searchsorted(index, MISSING, side="right"))
+        present = found[absent:]
+        missing = int(counts[:absent].sum())
+        return Counts(present["low"], present["high"], counts[absent:], missing)
+
+
+def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any:
     import narwhals.stable.v2 as nw
 
-    place = bins.bin(numbers.position).cast(nw.Int32)
-    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
+    value, place = numbers.value, bins.bin(numbers.position).cast(nw.Int32)
+    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place).cast(nw.Int32)
     frame = numbers.frame if ranges is None else _filtered(numbers, ranges)
-    binned = frame.select(numbers.value, bin_of.cast(nw.Int32).alias("bin"))
-    value = numbers.value
-    grouped = binned.group_by("bin").agg(
-        nw.len().alias("count"), value.min().alias("low"), value.max().alias("high")
+    return (
+        frame.select(value, bin_of.alias("bin"))
+        .group_by("bin")
+        .agg(nw.len().alias("count"), value.min().alias("low"), value.max().alias("high"))
     )
-    found = collected(numbers, grouped).sort("bin")
-    bins_found, counts = (found[name].to_numpy().astype(np.int64) for name in ("bin", "count"))
-    absent = int(np.searchsorted(bins_found, MISSING, side="right"))
-    present = found[absent:]
-    return Counts(present["low"], present["high"], counts[absent:], int(counts[:absent].sum()))
 
 
 def fetch(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[Any]:
     """The values in these ranges, in no particular order."""
-    found = collected(numbers, _filtered(numbers, ranges).select(numbers.value))
-    return numbers.array(found[VALUE])
+    with _failure_reported(numbers):
+        found = numbers.collect(_filtered(numbers, ranges).select(numbers.value))
+        return numbers.array(found[VALUE])
 
 
 def _filtered(numbers: Numbers, ranges: Sequence[Range]) -> Any:
     return numbers.frame.filter(numbers.inside(numbers.value, ranges))
 
 
-def collected(numbers: Numbers, frame: Any) -> Any:
-    """The rows of a query; an engine that fails gets an error that quotes nothing of the data."""
+@contextmanager
+def _failure_reported(numbers: Numbers) -> Iterator[None]:
+    """An engine that fails gets an error of our own that quotes nothing of the data."""
     try:
-        return numbers.collect(frame)
+        yield
     except (KeyboardInterrupt, SystemExit):
         raise
     except ImportError as error:

@@ -1,0 +1,109 @@
+"""What single engines have of their own: odd values, dead connections, live tables."""
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.grid import default_grid
+from dpquantiles.kinds import DecimalUnits
+from dpquantiles.sources.source import open_source
+from tests.conftest import Postgres
+
+pytestmark = [
+    pytest.mark.xdist_group("engines"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+ODD_VALUES = {
+    "double precision": "('NaN'), ('Infinity'), ('-Infinity'), (1e-320), (1.7e308), (NULL)",
+    "numeric": "('NaN'), ('Infinity'), ('-Infinity'), (1e100), (1.23456789012345), (NULL)",
+    "numeric(10, 2)": "('NaN'), (1.25), (NULL)",
+    "timestamp": "('infinity'), ('-infinity'), ('2024-01-01 00:00:00.6'), (NULL)",
+    "timestamptz": "('infinity'), ('-infinity'), ('2024-01-01 00:00:00.6+02'), (NULL)",
+    "date": "('infinity'), ('-infinity'), ('2024-01-01'), (NULL)",
+    "boolean": "(true), (false), (NULL)",
+}
+
+
+def postgres_table(postgres: Postgres, stated: str, values: str, name: str = "odd") -> Any:
+    with postgres.connect() as connection:
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute(f"CREATE TABLE {name} (x {stated})")
+        connection.execute(f"INSERT INTO {name} VALUES {values}")
+        connection.execute(f"INSERT INTO {name} SELECT a.x FROM {name} a, generate_series(1, 60)")
+    return postgres.ibis().table(name)
+
+
+@pytest.mark.parametrize("stated", ODD_VALUES)
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_odd_values_of_postgres_never_raise(
+    postgres: Postgres, stated: str, neighbors: str
+) -> None:
+    data = postgres_table(postgres, stated, ODD_VALUES[stated])
+    options: dict[str, Any] = {"epsilon": 1, "neighbors": neighbors, "rng": random.Random(1)}
+    assert len(dpq.quantiles(data, [0, 0.5, 1], column="x", **options)) == 3
+
+
+def test_infinite_decimals_of_postgres_clamp(postgres: Postgres) -> None:
+    data = postgres_table(postgres, "numeric", "('Infinity'), (1.5), ('-Infinity'), ('NaN')")
+    low, middle, high = dpq.quantiles(
+        data, [0.1, 0.5, 0.9], column="x", epsilon=100, neighbors="add-remove"
+    )
+    grid = default_grid(DecimalUnits())
+    first, last = grid.decode(np.array([0, grid.size - 1]))
+    assert (low, middle, high) == (first, Decimal("1.5"), last)
+
+
+def test_intervals_behind_ibis_are_refused(postgres: Postgres) -> None:
+    data = postgres_table(postgres, "interval", "('1 day')")
+    with pytest.raises(TypeError, match=r"^column 'x': .* got intervals, which Ibis rounds"):
+        dpq.median(data, column="x", epsilon=1)
+
+
+def test_a_connection_that_dies_between_two_scans(postgres: Postgres) -> None:
+    data = postgres_table(postgres, "double precision", "(41.25), (42.5), (43.125)", "dying")
+    source = open_source(data, "x")
+    view = source.view(default_grid(source.kind, (0, 10**9)), "drop")
+    with postgres.connect() as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+    with pytest.raises(dpq.ScanFailed, match=r"^Ibis failed while the data were read") as caught:
+        view.order_statistics(np.arange(view.n))
+    assert not any(part in str(caught.value) for part in ("41", "42", "43", "dying"))
+    with pytest.raises(dpq.ScanFailed):
+        dpq.median(source, epsilon=1)
+
+
+def test_a_table_that_grows_between_two_scans(postgres: Postgres) -> None:
+    data = postgres_table(postgres, "double precision", "(1.25), (1.5), (1.75)", "growing")
+    source = open_source(data, "x")
+    view = source.view(default_grid(source.kind, (0, 10**9)), "drop")
+    with postgres.connect() as connection:
+        connection.execute("INSERT INTO growing VALUES (1.5)")
+    with pytest.raises(dpq.ScanFailed, match="changed between two scans"):
+        view.order_statistics(np.arange(view.n))
+
+
+def test_spark_reads_names_that_need_quotes_and_odd_floats(spark: Any) -> None:
+    values = [(float("nan"),), (float("inf"),), (-0.0,), (None,), (5e-324,), (1.7e308,)] * 40
+    data = spark.createDataFrame(values, "`an odd.name` double")
+    data = data.withColumnRenamed("an odd.name", "odd name")
+    for neighbors in ("swap", "add-remove"):
+        release = dpq.quantiles(
+            data, [0, 0.5, 1], column="odd name", epsilon=1, neighbors=neighbors
+        )
+        assert len(release.values) == 3
+
+
+def test_spark_fails_without_quoting_data(spark: Any) -> None:
+    data = spark.sql("SELECT CAST(raise_error('secret 42') AS DOUBLE) AS x")
+    with pytest.raises(dpq.ScanFailed, match=r"^Spark failed while the data were read") as caught:
+        dpq.median(data, column="x", epsilon=1)
+    assert "secret" not in str(caught.value)
