@@ -62,6 +62,12 @@ def _filtered(numbers: Numbers, ranges: Sequence[Range]) -> Any:
     return numbers.frame.filter(numbers.inside(numbers.value, ranges))
 
 
+def collected(numbers: Numbers, frame: Any) -> Any:
+    """The rows of a query on the engine of these numbers."""
+    with _failure_reported(numbers):
+        return numbers.collect(frame)
+
+
 @contextmanager
 def _failure_reported(numbers: Numbers) -> Iterator[None]:
     """An engine that fails gets an error of our own that quotes nothing of the data."""
