@@ -1,8 +1,9 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
-from dpquantiles.errors import DemandTooLarge, MissingBackend
+from dpquantiles.errors import BudgetExceeded, DemandTooLarge, LedgerError, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
+from dpquantiles.ledger import Ledger
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
@@ -13,9 +14,12 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "ArrayView",
+    "BudgetExceeded",
     "DemandTooLarge",
     "FloatGrid",
     "JointExp",
+    "Ledger",
+    "LedgerError",
     "MissingBackend",
     "Neighbors",
     "PureDP",

@@ -5,6 +5,7 @@ from typing import Any
 
 from dpquantiles import engine, entropy, privacy, require
 from dpquantiles.grid import Grid
+from dpquantiles.ledger import Ledger
 from dpquantiles.release import Release
 
 
@@ -23,6 +24,10 @@ def quantiles(
     missing: Any = None,
     mechanism: str = "joint_exp",
     rng: Any = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    request_id: str | None = None,
 ) -> Release:
     """Private quantiles of one column, all of them together for one epsilon.
 
@@ -51,6 +56,12 @@ def quantiles(
         mechanism: The algorithm, by name.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
+        ledger: A `Ledger` that is charged before data are read, and keeps the release.
+        dataset: With a ledger, the name of the data set that is charged.
+        part: With a ledger, the part of the data set that these data are, such as "region=north";
+            parts of one partition are disjoint, so that only the most costly of them counts.
+        request_id: With a ledger, a name for this request: asked again under the same name, it is
+            not charged again and gives the same release.
 
     Returns:
         A `Release` with the answers in the order of `q` and in the type of the data.
@@ -65,7 +76,21 @@ def quantiles(
         missing=missing,
         mechanism=mechanism,
     )
-    return engine.run(data, request, entropy.require_bits(rng=rng))
+    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
+    return engine.run(data, request, entropy.require_bits(rng=rng), account)
+
+
+def _account(
+    ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
+) -> engine.Account | None:
+    if ledger is not None:
+        if dataset is None:
+            raise TypeError("dataset must be given with a ledger, for example 'payroll-2026'")
+        return engine.Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
+    for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
+        if value is not None:
+            raise TypeError(f"{name} must be given together with a ledger, got {value!r} alone")
+    return None
 
 
 def median(data: Any, **options: Any) -> Release:

@@ -1,16 +1,19 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from dpquantiles import require
+from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
+from dpquantiles.ledger import Ledger
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy.spending import held
 from dpquantiles.release import Release
 from dpquantiles.sources import memory
 from dpquantiles.views import ArrayView
@@ -68,6 +71,38 @@ class Request:
         )
         return mechanism
 
+    def describe(self) -> dict[str, object]:
+        """The public parameters beside the budget, as plain values."""
+        stated = (name.name for name in fields(self) if name.name != "budget")
+        return {name: _plain(getattr(self, name)) for name in stated}
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Grid):
+        return value.describe()
+    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
+
+    ledger: Ledger
+    dataset: str
+    part: str | None = None
+    request_id: str | None = None
+    about: Mapping[str, object] = field(default_factory=dict)
+    """What else must be the same when the request is repeated."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger, Ledger):
+            raise TypeError(
+                "ledger must be a Ledger, such as Ledger('budget.db'), got "
+                f"{require.shown(self.ledger)}"
+            )
+
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
     try:
@@ -79,9 +114,40 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
+def run(data: Any, request: Request, bits: Bits, account: Account | None = None) -> Release:
+    """Charge, read, draw, record, and hand back the answers in the order asked."""
+    if account is None:
+        return _draw(data, request, bits)
+    return charged(account, request, bits, lambda granted: _draw(data, granted, bits))
+
+
+def charged(
+    account: Account, request: Request, bits: Bits, draw: Callable[[Request], Release]
+) -> Release:
+    """The release that `draw` makes once the request was charged; one made before is returned.
+
+    The ledger counts the digits of the budget, so the request is run with the doubles just below.
+    What it then promises is stated for the budget as asked, which is no less.
+    """
+    if not entropy.is_private(bits):
+        raise ValueError(
+            "rng must be left out when a ledger is charged: a seeded release has no guarantee"
+        )
+    promised = request.build().guarantee
+    granted = replace(request, budget=held(request.budget))
+    return account.ledger.release(
+        request.budget,
+        lambda: replace(draw(granted), guarantee=promised),
+        dataset=account.dataset,
+        part=account.part,
+        request_id=account.request_id,
+        parameters={**request.describe(), **account.about},
+    )
+
+
 @np.errstate(all="ignore")
-def run(data: Any, request: Request, bits: Bits) -> Release:
-    """Read, draw, and hand back the answers in the order asked.
+def _draw(data: Any, request: Request, bits: Bits) -> Release:
+    """Read, draw, and put the answers in the order asked.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.

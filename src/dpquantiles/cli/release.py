@@ -8,7 +8,7 @@ from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.present import text
 from dpquantiles.release import Release
-from dpquantiles.sources.files import read_column
+from dpquantiles.sources.files import read_column, require_column
 from dpquantiles.views.array import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {
@@ -34,6 +34,10 @@ def release(
     mechanism: options.Mechanism = "joint_exp",
     seed: options.Seed = None,
     format: options.Format = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    part: options.Part = None,
+    request_id: options.RequestId = None,
 ) -> None:
     """Release private quantiles of one column of a file.
 
@@ -49,16 +53,27 @@ def release(
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
     )
-    typed = read_column(file, column, type)
-    request = replace(
-        request,
-        grid=arguments.grid(typed.kind, bounds, resolution),
-        missing=arguments.missing(missing, typed.kind),
-    )
     bits = entropy.system() if number is None else random.Random(number)
-    answer = engine.run(typed, request, bits)
-    if type is None and file.suffix.lower() == ".csv":
-        _say_type(column, typed.kind.name)
+
+    def draw(granted: engine.Request) -> Release:
+        typed = read_column(file, column, type)
+        if type is None and file.suffix.lower() == ".csv":
+            _say_type(column, typed.kind.name)
+        settled = replace(
+            granted,
+            grid=arguments.grid(typed.kind, bounds, resolution),
+            missing=arguments.missing(missing, typed.kind),
+        )
+        return engine.run(typed, settled, bits)
+
+    about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
+    about["missing"] = missing
+    account = arguments.account(ledger, dataset, part, request_id, about)
+    if account is None:
+        answer = draw(request)
+    else:
+        require_column(file, column)
+        answer = engine.charged(account, request, bits, draw)
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(show(answer))

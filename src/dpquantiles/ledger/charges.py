@@ -1,10 +1,12 @@
 """Charges: what is asked of a ledger, as plain values and in words."""
 
-import uuid
+import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from dpquantiles.ledger.entries import canonical
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpquantiles.require import shown
@@ -25,15 +27,22 @@ def asked(
     """A charge as it is entered; a request without an id gets one that nobody else has."""
     if not isinstance(cost, (PureDP, ApproxDP, ZCDP)):
         raise TypeError(f"cost must be a guarantee, such as PureDP(epsilon=1), got {shown(cost)}")
-    return {
+    charge = {
         "action": "charge",
         "dataset": require_name(dataset=dataset),
         "unit": require_name(unit=unit),
         "part": require_part(part=part),
-        "request": uuid.uuid4().hex if request_id is None else require_name(request_id=request_id),
+        "request": new_id() if request_id is None else require_name(request_id=request_id),
         "cost": cost.to_dict(),
         "parameters": dict(parameters),
     }
+    plain: dict[str, Any] = json.loads(canonical(charge))
+    return plain
+
+
+def new_id() -> str:
+    """A name that nobody else has."""
+    return os.urandom(16).hex()
 
 
 def probe(budget: Guarantee) -> Guarantee:

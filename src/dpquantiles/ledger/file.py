@@ -19,6 +19,7 @@ from pathlib import Path
 
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.entries import Entry
+from dpquantiles.ledger.locks import turn
 
 FORMAT = 1
 APPLICATION = int.from_bytes(b"dpq\0", "big")
@@ -52,6 +53,8 @@ REASONS = {
     sqlite3.SQLITE_NOTADB: "it is not a ledger",
 }
 """Why SQLite failed, by its primary code; with any other, the file is corrupt."""
+
+UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
 
 def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
@@ -108,7 +111,7 @@ class Table:
             "SELECT number, CAST(body AS BLOB), CAST(hash AS BLOB) FROM entries WHERE number > ?"
         )
         for row, body, digest in self._connection.execute(f"{query} ORDER BY number", (number,)):
-            yield Entry(row, bytes(body), bytes(digest).decode("ascii", "replace"))
+            yield Entry(row, body or b"", (digest or b"").decode("ascii", "replace"))
 
     def count(self) -> int:
         """How many entries there are, by the file's own header."""
@@ -143,16 +146,12 @@ def _open(path: Path) -> sqlite3.Connection:
         for setting in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {setting}").fetchall()
         connection.execute("SELECT 1 FROM entries LIMIT 1").fetchall()
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         connection.close()
-        unlogged = error.sqlite_errorcode & 0xFF in (
-            sqlite3.SQLITE_CANTOPEN,
-            sqlite3.SQLITE_READONLY,
-        )
-        if not unlogged or log_of(path).exists():
-            raise
-        # A folder that is not writable has no room for a log, and nobody can be writing.
-        return _connect(path, "mode=ro&immutable=1")
+        if error.sqlite_errorcode & 0xFF in UNWRITABLE and not log_of(path).exists():
+            # A folder that is not writable has no room for a log, so nobody can be writing.
+            return _connect(path, "mode=ro&immutable=1")
+        raise
     return connection
 
 
@@ -173,7 +172,7 @@ def reading(path: Path) -> Iterator[Table]:
 def writing(path: Path) -> Iterator[Table]:
     """One transaction that lasts when the block has ended without an error."""
     require_writable(path)
-    with _session(path) as connection:
+    with turn(path), _session(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Table(connection)

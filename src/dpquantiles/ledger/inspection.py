@@ -55,7 +55,7 @@ def _version(text: str) -> int:
     return major * 1_000_000 + minor * 1_000 + patch
 
 
-def _first_difference(image: bytes, expected: bytes) -> int:
+def _first_difference(image: bytes, expected: bytearray) -> int:
     size = file.PAGE_SIZE
     starts = range(0, max(len(image), len(expected)), size)
     differ = (image[at : at + size] != expected[at : at + size] for at in starts)

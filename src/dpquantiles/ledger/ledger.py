@@ -3,9 +3,8 @@
 import datetime as dt
 import sqlite3
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
 from dpquantiles.ledger import charges, export, file, inspection
 from dpquantiles.ledger.books import Asked, Books, Owner, Point, part_of
-from dpquantiles.ledger.claims import claimed
 from dpquantiles.ledger.entries import START, Broken, Entry, written
+from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Spending, objection
@@ -62,7 +61,9 @@ class Ledger:
         if any(number is not None for number in (epsilon, delta, rho, neighbors)):
             known = "swap" if neighbors is None else neighbors
             stated = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=known)
-            self._create(stated)
+            if not self.path.exists():
+                with suppress(FileExistsError):  # another process was faster; its budget counts
+                    self._create(stated)
         file.identify(self.path)
         self._catch_up()
         if stated is not None and stated != self.budget:
@@ -72,13 +73,8 @@ class Ledger:
             )
 
     def _create(self, budget: Guarantee) -> None:
-        if self.path.exists():
-            return
-        first = {"action": "budget", "budget": budget.to_dict(), "ledger": uuid.uuid4().hex}
-        try:
-            file.create(self.path, self._written(1, START, first))
-        except FileExistsError:
-            return  # another process was faster, and its budget counts
+        first = {"action": "budget", "budget": budget.to_dict(), "ledger": charges.new_id()}
+        file.create(self.path, self._written(1, START, first))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file for itself."""

@@ -29,7 +29,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpquantiles.privacy.conversions import zcdp_delta, zcdp_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
@@ -84,10 +84,17 @@ def above(number: Fraction) -> float:
     return -below(-number)
 
 
+def written(number: Fraction) -> float:
+    """The double to write for a number: the nearest one, or the next if that reads as less."""
+    nearest = float(number)
+    return nearest if reading(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
 def held(cost: Guarantee) -> Guarantee:
     """The guarantee to run with, in doubles, so that no number is above its reading."""
     names = {"epsilon", "delta", "rho"} & set(vars(cost))
-    return replace(cost, **{name: below(reading(getattr(cost, name))) for name in names})
+    numbers: dict[str, Any] = {name: below(reading(getattr(cost, name))) for name in names}
+    return replace(cost, **numbers)
 
 
 def objection(cost: Guarantee, budget: Guarantee) -> str | None:
@@ -190,13 +197,14 @@ class Spending:
 
     def remaining(self, cost: Guarantee, part: Part | None = None) -> float:
         """The greatest epsilon, or rho, at which this charge would fit; 0.0 when none does."""
-        name = "rho" if isinstance(cost, ZCDP) else "epsilon"
-        return _greatest_double(lambda x: self.fits(replace(cost, **{name: x}), part))
+        if isinstance(cost, ZCDP):
+            return _greatest_double(lambda rho: self.fits(replace(cost, rho=rho), part))
+        return _greatest_double(lambda epsilon: self.fits(replace(cost, epsilon=epsilon), part))
 
     def spent(self) -> float:
         """The rho of all charges, or their epsilon: at the delta of the budget, if it has one."""
         if isinstance(self.budget, ZCDP):
-            return above(self._total[0].rho)
+            return written(self._total[0].rho)
         delta = ZERO if isinstance(self.budget, PureDP) else reading(self.budget.delta)
         return min(_epsilon(amount, delta) for amount in self._total)
 
@@ -204,11 +212,11 @@ class Spending:
 def _epsilon(amount: Amount, delta: Fraction) -> float:
     """The epsilon of a total at a delta."""
     if amount.rho == 0:
-        return above(amount.epsilon)
+        return written(amount.epsilon)
     spare = below(delta - amount.delta)
     if spare <= 0:
         return math.inf
-    return above(amount.epsilon + Fraction(zcdp_epsilon(above(amount.rho), spare)))
+    return written(amount.epsilon + Fraction(zcdp_epsilon(above(amount.rho), spare)))
 
 
 def _each(combine: Callable[[Amount, Amount], Amount], one: Amounts, other: Amounts) -> Amounts:

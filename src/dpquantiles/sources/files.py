@@ -33,14 +33,27 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
     if type_name is not None:
         require.choice(BY_NAME, type=type_name)
     path = Path(path)
-    _check_readable(path)
     readers = {".csv": _read_csv, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
+    return readers[_suffix(path)](path, column, type_name)
+
+
+def require_column(path: str | Path, column: str) -> None:
+    """Refuse a file without this column, from the names of its columns alone."""
+    path = Path(path)
+    names = {".csv": _csv_names, ".parquet": _parquet_names}
+    _position(names[_suffix(path)](path), column, path)
+
+
+def _suffix(path: Path) -> str:
+    """How a readable file is read."""
+    _check_readable(path)
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".parquet"):
         raise ValueError(
             f"the name of a data file must end in .csv or .parquet, got '{path}'; "
             "write the table to one of these first"
         )
-    return readers[path.suffix.lower()](path, column, type_name)
+    return suffix
 
 
 def _check_readable(path: Path) -> None:
@@ -69,20 +82,34 @@ def _suggestion(wanted: str, known: Sequence[str]) -> str:
 
 
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    with _csv_rows(path) as rows:
+        index = _position(_csv_header(rows, path), column, path)
+        cells = [row[index].strip() if index < len(row) else "" for row in rows]
+    return read_cells(cells, column, type_name)
+
+
+def _csv_names(path: Path) -> Sequence[str]:
+    with _csv_rows(path) as rows:
+        return _csv_header(rows, path)
+
+
+@contextmanager
+def _csv_rows(path: Path) -> Iterator[Iterator[list[str]]]:
     with (
         path.open(encoding="utf-8-sig", errors="replace", newline="") as file,
         _cells_of_any_length(),
     ):
-        rows = filter(None, csv.reader(file))
-        header = [name.strip() for name in next(rows, [])]
-        if not any(header):
-            raise ValueError(
-                f"'{path}' must begin with a line of column names, got none; "
-                "add one, and below it one line per record"
-            )
-        index = _position(header, column, path)
-        cells = [row[index].strip() if index < len(row) else "" for row in rows]
-    return read_cells(cells, column, type_name)
+        yield filter(None, csv.reader(file))
+
+
+def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
+    header = [name.strip() for name in next(rows, [])]
+    if not any(header):
+        raise ValueError(
+            f"'{path}' must begin with a line of column names, got none; "
+            "add one, and below it one line per record"
+        )
+    return header
 
 
 @contextmanager
@@ -124,13 +151,21 @@ def _short(name: str) -> str:
     return name if len(name) <= 40 else f"{name[:39]}…"
 
 
-def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def _open_parquet(path: Path) -> "_ParquetFile":
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
             raise ValueError(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
     library = _parquet_library(path)
     with _damage_reported(path):
-        names, read = library(path)
+        return library(path)
+
+
+def _parquet_names(path: Path) -> Sequence[str]:
+    return _open_parquet(path)[0]
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    names, read = _open_parquet(path)
     _position(names, column, path)
     with _damage_reported(path):
         series = read(column)
