@@ -9,7 +9,7 @@ import typer
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.errors import LedgerError
-from dpquantiles.ledger import Ledger
+from dpquantiles.ledger import Ledger, inspection
 from dpquantiles.present import spending
 
 TAMPERED = 1
@@ -72,12 +72,11 @@ def verify(file: File, head: Head = None) -> None:
     Keep the hash it prints in another place: with --head it proves that nothing before was changed.
     """
     try:
-        found = Ledger(file)
-        last = found.verify(head)
+        books = inspection.verify(file, head)
     except LedgerError as error:
         screen.error(str(error))
         raise typer.Exit(TAMPERED) from None
-    screen.result(f"{len(found)} entries, all whole; head {last}")
+    screen.result(f"{books.count} entries, all whole; head {books.head}")
 
 
 @ledger.command()

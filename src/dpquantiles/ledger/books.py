@@ -1,6 +1,6 @@
 """The books: what the entries of a ledger come to, account by account and request by request."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -53,6 +53,15 @@ class Books:
     accounts: dict[Owner, Spending] = field(default_factory=dict)
     requests: dict[str, Asked] = field(default_factory=dict)
     history: list[Point] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], count: int) -> "Books":
+        """The books of all entries of a ledger whose header counts so many."""
+        books = cls()
+        for entry in entries:
+            books.add(entry)
+        books.require_complete(count)
+        return books
 
     @property
     def count(self) -> int:

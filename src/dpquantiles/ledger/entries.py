@@ -2,9 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from dpquantiles.errors import LedgerError
 
 START = ""
 """What the first entry names as the hash before it."""
@@ -27,6 +31,15 @@ class Entry:
         """What the entry says."""
         plain: dict[str, Any] = json.loads(self.body)
         return plain
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What is wrong with a ledger is said together with its name."""
+    try:
+        yield
+    except Broken as reason:
+        raise LedgerError(f"ledger '{path}' is corrupt or was edited: {reason}") from reason
 
 
 def written(number: int, previous: str, content: Mapping[str, object]) -> Entry:

@@ -15,7 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 from dpquantiles.ledger import file
-from dpquantiles.ledger.entries import Broken, Entry
+from dpquantiles.ledger.books import Books
+from dpquantiles.ledger.entries import Broken, Entry, explained
 
 LOG_FLAGS, COUNTER, COUNTER_AGAIN = slice(18, 20), slice(24, 28), slice(92, 96)
 WRITER = slice(96, 100)
@@ -25,6 +26,28 @@ LOG_MAGIC = 0x377F0682
 """The least significant bit tells the byte order of the checksums."""
 
 LOOKS, BETWEEN_LOOKS = 20, 0.02
+
+
+def verify(path: Path, head: str | None = None) -> Books:
+    """The books of a ledger of which every entry and every byte is as it was written.
+
+    With `head`, one of the entries must have that hash. The log is looked at first, because SQLite
+    clears it when the file is opened.
+    """
+    file.identify(path)
+    with explained(path):
+        check_log(path)
+        size = path.stat().st_size
+        with file.reading(path) as table:
+            found = list(table.after(0))
+            books = Books.of(found, table.count())
+            image = table.image()
+        check_pages(image, found)
+        if size > len(image):
+            raise Broken("bytes were appended to the file")
+        if head is not None and head not in {entry.hash for entry in found}:
+            raise Broken(f"no entry has the hash {head!r}, so its history was rewritten")
+    return books
 
 
 def check_pages(image: bytes, entries: Sequence[Entry]) -> None:
@@ -91,10 +114,12 @@ def log_is_whole(path: Path) -> bool:
         return False
     finished = True
     for header, page in _frames(log, size):
+        if len(page) != size:
+            return False
         _, pages_after, *rest = FRAME_HEADER.unpack(header)
         if rest[0] != salts[0] and rest[1] != salts[1]:
             break  # what follows is left of an earlier, finished log
-        if rest[:2] != salts or len(page) != size:
+        if rest[:2] != salts:
             return False
         sums = _checksum(header[:8] + page, order, sums)
         if sums != (rest[2], rest[3]):
@@ -106,7 +131,7 @@ def log_is_whole(path: Path) -> bool:
 def _frames(log: bytes, size: int) -> Iterator[tuple[bytes, bytes]]:
     for at in range(LOG_HEADER.size, len(log), FRAME_HEADER.size + size):
         body = at + FRAME_HEADER.size
-        yield log[at:body].ljust(FRAME_HEADER.size, b"\0"), log[body : body + size]
+        yield log[at:body], log[body : body + size]
 
 
 def _checksum(data: bytes, order: str, start: tuple[int, int]) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 import datetime as dt
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
 from dpquantiles.ledger import charges, export, file, inspection
 from dpquantiles.ledger.books import Asked, Books, Owner, Point, part_of
-from dpquantiles.ledger.entries import START, Broken, Entry, written
+from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee
@@ -119,8 +119,10 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Everything that was entered, checked anew."""
-        with self._explained(), file.reading(self.path) as table:
-            return _checked(table)[0]
+        with explained(self.path), file.reading(self.path) as table:
+            found = list(table.after(0))
+            Books.of(found, table.count())
+        return found
 
     def to_json(self) -> str:
         """All entries, with their hashes, as JSON text."""
@@ -136,19 +138,7 @@ class Ledger:
         Whoever can write to the file can replace it by one that is whole as well. So keep the
         hash elsewhere and give it as `head`: it must still be the hash of one of the entries.
         """
-        file.identify(self.path)
-        with self._explained():
-            inspection.check_log(self.path)
-            size = self.path.stat().st_size
-            with file.reading(self.path) as table:
-                found, books = _checked(table)
-                image = table.image()
-            inspection.check_pages(image, found)
-            if size > len(image):
-                raise Broken("bytes were appended to the file")
-            if head is not None and head not in {entry.hash for entry in found}:
-                raise Broken(f"no entry has the hash {head!r}, so its history was rewritten")
-        return books.head
+        return inspection.verify(self.path, head).head
 
     def charge(
         self,
@@ -212,7 +202,7 @@ class Ledger:
 
     def _settle(self, asked: Mapping[str, Any]) -> Asked | None:
         """Charge a request, or find it among those that were charged before."""
-        with self._explained(), file.writing(self.path) as table:
+        with explained(self.path), file.writing(self.path) as table:
             books = self._read(table)
             known = books.requests.get(asked["request"])
             if known is None:
@@ -242,12 +232,12 @@ class Ledger:
             )
 
     def _recorded(self, number: int) -> Release:
-        with self._explained(), file.reading(self.path) as table:
+        with explained(self.path), file.reading(self.path) as table:
             self._read(table)
             return Release.from_dict(next(table.after(number - 1)).content["release"])
 
     def _append(self, content: Mapping[str, object]) -> None:
-        with self._explained(), file.writing(self.path) as table:
+        with explained(self.path), file.writing(self.path) as table:
             self._read(table)
             table.append([self._next(content)])
 
@@ -260,7 +250,7 @@ class Ledger:
         return written(number, previous, stamped)
 
     def _catch_up(self) -> Books:
-        with self._explained(), file.reading(self.path) as table:
+        with explained(self.path), file.reading(self.path) as table:
             return self._read(table)
 
     def _read(self, table: file.Table) -> Books:
@@ -274,22 +264,3 @@ class Ledger:
                 books.add(entry)
             books.require_complete(table.count())
             return books
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What is wrong with a ledger is said together with its name."""
-        try:
-            yield
-        except Broken as reason:
-            raise LedgerError(
-                f"ledger '{self.path}' is corrupt or was edited: {reason}"
-            ) from reason
-
-
-def _checked(table: file.Table) -> tuple[list[Entry], Books]:
-    """All entries, and the books that they make up from the start."""
-    found, books = list(table.after(0)), Books()
-    for entry in found:
-        books.add(entry)
-    books.require_complete(table.count())
-    return found, books
