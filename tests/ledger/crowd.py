@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,13 @@ from dpquantiles.errors import BudgetExceeded
 from dpquantiles.ledger import Ledger
 
 DATASET = "crowd"
+
+
+def fork() -> int:
+    """A child process; Python warns where threads of the test runner are alive."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 class Diary:
@@ -73,7 +81,7 @@ def run(path: Path, diary: Diary, *, cost: PureDP, processes: int, kills: int) -
         left = {request for request, _ in diary.lines("left")} if diary.path.exists() else set()
         while f"{slot}-{done[slot]}" in left:
             done[slot] += 1
-        child = os.fork()
+        child = fork()
         if child == 0:
             code = 1
             try:

@@ -1,8 +1,8 @@
 """Killed anywhere: every charge that may have led to a release stays, and none counts twice."""
 
 import os
-import resource
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -15,6 +15,11 @@ from dpquantiles.ledger import Ledger, file
 from tests.ledger import crowd
 from tests.ledger.crowd import release
 
+if sys.platform == "win32":
+    pytest.skip("no fork", allow_module_level=True)
+
+import resource
+
 ONE = PureDP(epsilon=1.0)
 
 
@@ -24,7 +29,7 @@ def die() -> None:
 
 def in_child(task: Callable[[], object]) -> int:
     """Run a task in a forked process; its exit status."""
-    child = os.fork()
+    child = crowd.fork()
     if child == 0:
         try:
             task()
@@ -45,12 +50,12 @@ def before_the_commit(path: Path) -> None:
         append(self, entries)  # type: ignore[arg-type]
         die()
 
-    file.Table.append = append_and_die  # type: ignore[method-assign,assignment]
+    file.Table.append = append_and_die  # type: ignore[method-assign]
     ask(path, lambda: release(1))
 
 
 def before_the_log_is_emptied(path: Path) -> None:
-    file._empty_log = lambda _: die()
+    file._empty_log = lambda connection: die()  # noqa: ARG005
     ask(path, lambda: release(1))
 
 
@@ -59,19 +64,16 @@ def while_drawing(path: Path) -> None:
 
 
 def before_the_record(path: Path) -> None:
-    Ledger._append = lambda *_: die()  # type: ignore[method-assign,assignment]
+    Ledger._append = lambda *_: die()  # type: ignore[method-assign]
     ask(path, lambda: release(1))
 
 
 def before_the_record_is_in_the_file(path: Path) -> None:
-    empty_log = file._empty_log
-
     def draw() -> Release:
-        file._empty_log = lambda _: die()
+        file._empty_log = lambda connection: die()  # noqa: ARG005
         return release(1)
 
     ask(path, draw)
-    file._empty_log = empty_log
 
 
 def before_the_release_is_used(path: Path) -> None:

@@ -55,7 +55,7 @@ def test_data_sets_and_units_have_budgets_of_their_own(ledger: Ledger) -> None:
     assert ledger.remaining("payroll") == 0.0
     assert ledger.remaining("payroll", unit="person") == 1.0
     assert ledger.remaining("survey") == 3.0
-    assert ledger.accounts() == [("payroll", "record"), ("payroll", "person")]
+    assert ledger.accounts() == {("payroll", "record"): 1, ("payroll", "person"): 1}
 
 
 def test_disjoint_parts_share_a_budget(ledger: Ledger) -> None:
@@ -88,7 +88,7 @@ def test_another_budget_is_refused(ledger: Ledger, path: Path) -> None:
     before = ledger.path.read_bytes()
     for other in ({"epsilon": 2.0}, {"rho": 3.0}, {"epsilon": 3.0, "neighbors": "add-remove"}):
         with pytest.raises(LedgerError, match="has another budget: 3-differential privacy"):
-            Ledger(path, **other)  # type: ignore[arg-type]
+            Ledger(path, **other)
     assert path.read_bytes() == before
 
 

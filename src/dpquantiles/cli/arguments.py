@@ -94,6 +94,7 @@ def account(
     dataset: str | None,
     part: str | None,
     request_id: str | None,
+    *,
     about: Mapping[str, object],
 ) -> Account | None:
     """Where a release is charged; None without a ledger."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.present import text
 from dpquantiles.release import Release
 from dpquantiles.sources.files import read_column, require_column
@@ -55,24 +56,29 @@ def release(
     )
     bits = entropy.system() if number is None else random.Random(number)
 
+    def settled(asked: engine.Request, kind: Kind) -> engine.Request:
+        return replace(
+            asked,
+            grid=arguments.grid(kind, bounds, resolution),
+            missing=arguments.missing(missing, kind),
+        )
+
     def draw(granted: engine.Request) -> Release:
         typed = read_column(file, column, type)
         if type is None and file.suffix.lower() == ".csv":
             _say_type(column, typed.kind.name)
-        settled = replace(
-            granted,
-            grid=arguments.grid(typed.kind, bounds, resolution),
-            missing=arguments.missing(missing, typed.kind),
-        )
-        return engine.run(typed, settled, bits)
+        return engine.run(typed, settled(granted, typed.kind), bits)
 
     about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
-    about["missing"] = missing
-    account = arguments.account(ledger, dataset, part, request_id, about)
+    account = arguments.account(
+        ledger, dataset, part, request_id, about={**about, "missing": missing}
+    )
     if account is None:
         answer = draw(request)
     else:
         require_column(file, column)
+        if type in BY_NAME and type != "datetime":  # the zone of moments is only in the data
+            settled(request, BY_NAME[type])
         answer = engine.charged(account, request, bits, draw)
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")

@@ -1,6 +1,6 @@
 """The books: what the entries of a ledger come to, account by account and request by request."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,12 +10,24 @@ from dpquantiles.ledger.entries import START, Broken, Entry, follow
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
+MOST_POINTS = 400
+"""About how many points a history has; finding what was spent takes a search."""
+
 
 class Owner(NamedTuple):
     """Whose budget a charge is on: a data set, and what counts as one neighbor in it."""
 
     dataset: str
     unit: str
+
+
+class Charge(NamedTuple):
+    """One charge: when, on whose budget, how much, and on which part."""
+
+    time: str
+    owner: Owner
+    cost: Guarantee
+    part: Part | None
 
 
 class Point(NamedTuple):
@@ -52,7 +64,7 @@ class Books:
     last: Entry | None = None
     accounts: dict[Owner, Spending] = field(default_factory=dict)
     requests: dict[str, Asked] = field(default_factory=dict)
-    history: list[Point] = field(default_factory=list)
+    charges: list[Charge] = field(default_factory=list)
 
     @classmethod
     def of(cls, entries: Iterable[Entry], count: int) -> "Books":
@@ -112,11 +124,22 @@ class Books:
         account = self.accounts.setdefault(owner, Spending(self.stated))
         account.add(cost, part)
         self.requests[content["request"]] = Asked(number, {name: content[name] for name in ASKED})
-        self.history.append(Point(content["time"], owner, account.spent()))
+        self.charges.append(Charge(content["time"], owner, cost, part))
 
     def account(self, owner: Owner) -> Spending:
         """What was charged to an account: nothing, if it is new."""
         return self.accounts.get(owner) or Spending(self.stated)
+
+    def history(self) -> Iterator[Point]:
+        """What accounts had spent over time: after every charge, or of many charges after some."""
+        accounts: dict[Owner, Spending] = {}
+        every = 1 + len(self.charges) // MOST_POINTS
+        last = {charge.owner: k for k, charge in enumerate(self.charges)}
+        for k, charge in enumerate(self.charges):
+            account = accounts.setdefault(charge.owner, Spending(self.stated))
+            account.add(charge.cost, charge.part)
+            if k % every == 0 or account.charges == 1 or k == last[charge.owner]:
+                yield Point(charge.time, charge.owner, account.spent())
 
     def require_complete(self, count: int) -> None:
         """Refuse when the file's header counts other entries than there are."""

@@ -109,13 +109,14 @@ class Ledger:
         owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
         return self._catch_up().account(owner)
 
-    def accounts(self) -> list[Owner]:
-        """Every data set and unit that was charged."""
-        return list(self._catch_up().accounts)
+    def accounts(self) -> dict[Owner, int]:
+        """How often each data set and unit was charged."""
+        known = self._catch_up().accounts.items()
+        return {owner: account.charges for owner, account in known}
 
     def history(self) -> list[Point]:
-        """What each account had spent after every charge."""
-        return list(self._catch_up().history)
+        """What accounts had spent over time: after every charge, or of many charges after some."""
+        return list(self._catch_up().history())
 
     def entries(self) -> list[Entry]:
         """Everything that was entered, checked anew."""
@@ -197,8 +198,9 @@ class Ledger:
                 if known is not None:
                     self._append({"action": "retry", **request})
                 answer = draw()
-                self._append({"action": "release", **request, "release": answer.to_dict()})
-            return answer
+                plain = {"action": "release", **request, "release": answer.to_dict()}
+                recorded = self._append(plain)
+            return Release.from_dict(recorded.content["release"])
 
     def _settle(self, asked: Mapping[str, Any]) -> Asked | None:
         """Charge a request, or find it among those that were charged before."""
@@ -226,8 +228,7 @@ class Ledger:
             raise BudgetExceeded(
                 f"the budget of data set {asked['dataset']!r} does not allow "
                 f"{charges.words(cost)}: remaining {charges.measure(cost)} = {left:.12g} of "
-                f"{charges.words(self.budget)} "
-                f"(ledger '{self.path}')",
+                f"{charges.words(self.budget)} (ledger '{self.path}')",
                 remaining=left,
             )
 
@@ -236,10 +237,12 @@ class Ledger:
             self._read(table)
             return Release.from_dict(next(table.after(number - 1)).content["release"])
 
-    def _append(self, content: Mapping[str, object]) -> None:
+    def _append(self, content: Mapping[str, object]) -> Entry:
         with explained(self.path), file.writing(self.path) as table:
             self._read(table)
-            table.append([self._next(content)])
+            entry = self._next(content)
+            table.append([entry])
+        return entry
 
     def _next(self, content: Mapping[str, object]) -> Entry:
         return self._written(self._books.count + 1, self._books.head, content)

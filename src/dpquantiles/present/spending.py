@@ -3,13 +3,14 @@
 import datetime as dt
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.ledger import Ledger
 from dpquantiles.ledger.books import Owner
 from dpquantiles.present import svg as drawing
 from dpquantiles.present import text as tables
-from dpquantiles.present.axis import Tick, position, ticks
+from dpquantiles.present.axis import EPOCH, Tick, position, ticks
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -17,7 +18,10 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 MOST_TIMES = 24
 COLORS = ("#3d85e0", "#e0872b", "#2f9e6b", "#b65fcf", "#d1495b", "#8a8d91")
-WIDTH, HEIGHT, TOP, LEFT, BOTTOM = 560, 250, 16, 54, 40
+WIDTH, HEIGHT, TOP, LEFT, BOTTOM = 560, 250, 28, 54, 40
+LINE_HEIGHT = 14
+MOST_LINES = 12
+"""Accounts in the picture: those that have spent the most."""
 
 Steps = Mapping[Owner, Sequence[tuple[dt.datetime, float]]]
 """When each account had spent how much, in order."""
@@ -35,21 +39,24 @@ def _limit(budget: Guarantee) -> float:
     return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
 
 
-def _stated(budget: Guarantee) -> str:
-    measure = "rho" if isinstance(budget, ZCDP) else "epsilon"
-    delta = f" at delta = {budget.delta:g}" if isinstance(budget, ApproxDP) else ""
-    return f"{measure} = {_limit(budget):g}{delta}, {budget.neighbors} neighbors"
+def _measure(budget: Guarantee) -> str:
+    if isinstance(budget, ApproxDP):
+        return f"epsilon at delta = {budget.delta:g}"
+    return "rho" if isinstance(budget, ZCDP) else "epsilon"
 
 
 def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     """A table of all accounts, each with its spending over time."""
-    steps, lines = _steps(ledger), [f"Budget of every data set: {_stated(ledger.budget)}."]
+    budget, steps = ledger.budget, _steps(ledger)
+    stated = f"{_limit(budget):g} ({_measure(budget)}, {budget.neighbors} neighbors)"
+    lines = [f"Budget of every data set: {stated}."]
     if not steps:
         return "\n".join([*lines, "Nothing has been charged yet."])
+    charges = ledger.accounts()
     columns = {
         "data set": [owner.dataset for owner in steps],
         "unit": [owner.unit for owner in steps],
-        "charges": [str(len(points)) for points in steps.values()],
+        "charges": [str(charges[owner]) for owner in steps],
         "spent": [f"{points[-1][1]:.6g}" for points in steps.values()],
         "remaining": [f"{ledger.remaining(o.dataset, unit=o.unit):.6g}" for o in steps],
     }
@@ -65,7 +72,7 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
 
 
 def _span(steps: Steps) -> tuple[dt.datetime, dt.datetime]:
-    moments = [moment for points in steps.values() for moment, _ in points]
+    moments = [moment for points in steps.values() for moment, _ in points] or [EPOCH]
     return min(moments), max(moments)
 
 
@@ -117,20 +124,51 @@ def svg(ledger: Ledger) -> str:
             "style": "max-width:100%;font:11px system-ui,sans-serif",
         },
     )
-    steps, limit = _steps(ledger), _limit(ledger.budget)
+    limit = _limit(ledger.budget)
+    steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
     names = [f"{owner.dataset} ({owner.unit})" for owner in steps]
     longest = max(map(len, ["budget", *names]))
-    moment = dt.datetime(1970, 1, 1)
-    span = _span(steps) if steps else (moment, moment)
-    frame = _Frame(span, limit, WIDTH - 14 - drawing.CHARACTER * longest)
-    _axes(root, frame, ticks([0.0, limit], 4), ticks(span, 3) if steps else [])
-    drawing.text(root, (frame.right + 8, frame.y(limit) + 4), "budget", anchor="start")
-    for k, (name, points) in enumerate(zip(names, steps.values(), strict=True)):
-        _staircase(root, frame, points, COLORS[k % len(COLORS)], name)
+    frame = _Frame(_span(steps), limit, WIDTH - 14 - drawing.CHARACTER * longest)
+    _axes(
+        root,
+        frame,
+        ticks([0.0, limit], 4),
+        _time_ticks(_span(steps)) if steps else [],
+        _measure(ledger.budget),
+    )
+    levels = [frame.y(points[-1][1]) for points in steps.values()]
+    heights = _apart([frame.y(limit), *levels])
+    _label(root, (frame.right, heights[0]), "budget", "currentColor")
+    lines = zip(names, steps.values(), heights[1:], strict=True)
+    for k, (name, points, height) in enumerate(lines):
+        color = COLORS[k % len(COLORS)]
+        _staircase(root, frame, points, color)
+        _label(root, (frame.right, height), name, color)
     return tostring(root, encoding="unicode")
 
 
-def _axes(root: Element, frame: _Frame, amounts: Sequence[Tick], times: Sequence[Tick]) -> None:
+def _level(account: tuple[Owner, Sequence[tuple[dt.datetime, float]]]) -> float:
+    """What an account has spent by now."""
+    return account[1][-1][1]
+
+
+def _time_ticks(span: tuple[dt.datetime, dt.datetime]) -> list[Tick]:
+    """Dates are short, so that more of them fit than of times of day."""
+    return ticks(span, 4 if span[1] - span[0] > dt.timedelta(days=4) else 2)
+
+
+def _apart(heights: Sequence[float]) -> list[float]:
+    """Heights of labels, moved down where two would stand upon each other."""
+    placed = list(heights)
+    order = sorted(range(len(placed)), key=placed.__getitem__)
+    for above, below in pairwise(order):
+        placed[below] = max(placed[below], placed[above] + LINE_HEIGHT)
+    return placed
+
+
+def _axes(
+    root: Element, frame: _Frame, amounts: Sequence[Tick], times: Sequence[Tick], measure: str
+) -> None:
     for mark in amounts:
         height = frame.y(mark.position)
         drawing.line(root, (LEFT, height), (frame.right, height), opacity=0.16)
@@ -139,19 +177,23 @@ def _axes(root: Element, frame: _Frame, amounts: Sequence[Tick], times: Sequence
     base = HEIGHT - BOTTOM
     drawing.line(root, (LEFT, base), (frame.right, base), opacity=0.5)
     for mark in times:
-        drawing.line(
-            root, (frame.x(mark.position), base), (frame.x(mark.position), base + 4), opacity=0.5
-        )
-        drawing.text(root, (frame.x(mark.position), base + 17), mark.label, anchor="middle")
+        x = frame.x(mark.position)
+        drawing.line(root, (x, base), (x, base + 4), opacity=0.5)
+        drawing.text(root, (x, base + 17), mark.label, anchor=_anchor(x, mark.label))
     drawing.text(root, ((LEFT + frame.right) / 2, HEIGHT - 6), "time (UTC)", anchor="middle")
+    drawing.text(root, (8, 12), measure, anchor="start")
+
+
+def _anchor(x: float, label: str) -> str:
+    """How a label stands at its tick, so that it stays in the picture."""
+    half = drawing.CHARACTER * len(label) / 2
+    if x < half:
+        return "start"
+    return "end" if x > WIDTH - half else "middle"
 
 
 def _staircase(
-    root: Element,
-    frame: _Frame,
-    points: Sequence[tuple[dt.datetime, float]],
-    color: str,
-    name: str,
+    root: Element, frame: _Frame, points: Sequence[tuple[dt.datetime, float]], color: str
 ) -> None:
     corners, height = [], frame.y(0)
     for moment, spent in points:
@@ -162,5 +204,8 @@ def _staircase(
     path = " ".join(f"{x:g},{y:g}" for x, y in corners)
     style = {"fill": "none", "stroke": color, "stroke-width": "1.8", "stroke-linejoin": "round"}
     SubElement(root, "polyline", {"points": path, **style})
-    label = {"x": f"{frame.right + 8:g}", "y": f"{height + 4:g}", "fill": color}
-    SubElement(root, "text", label).text = name
+
+
+def _label(root: Element, place: tuple[float, float], words: str, color: str) -> None:
+    at = {"x": f"{place[0] + 8:g}", "y": f"{place[1] + 4:g}", "fill": color}
+    SubElement(root, "text", at).text = words
