@@ -65,9 +65,10 @@ def release(
 
     def draw(granted: engine.Request) -> Release:
         typed = read_column(file, column, type)
+        answer = engine.run(typed, settled(granted, typed.kind), bits)
         if type is None and file.suffix.lower() == ".csv":
             _say_type(column, typed.kind.name)
-        return engine.run(typed, settled(granted, typed.kind), bits)
+        return answer
 
     about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
     account = arguments.account(

@@ -54,10 +54,8 @@ REASONS = {
 }
 """Why SQLite failed, by its primary code; with any other, the file is corrupt."""
 
-UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 
-
-def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
+def _failure(path: Path, error: Exception) -> LedgerError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     reason = REASONS.get(code & 0xFF, f"it is corrupt or was edited ({error})")
     return LedgerError(f"ledger '{path}' cannot be used: {reason}")
@@ -78,6 +76,8 @@ def identify(path: Path) -> None:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
             (found,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
+            return  # perhaps another process is writing: a look with locks will tell
         raise _failure(path, error) from None
     format_number = found - APPLICATION
     if not 0 < format_number <= NEWEST_FORMAT:
@@ -89,10 +89,15 @@ def identify(path: Path) -> None:
         )
 
 
+def is_writable(path: Path) -> bool:
+    """Whether neither the file nor its folder, which must hold SQLite's log, is read-only."""
+    allowed = path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+    return bool(allowed) and all(os.access(p, os.W_OK) for p in (path, path.absolute().parent))
+
+
 def require_writable(path: Path) -> None:
-    """Refuse a file that is marked read-only, or whose folder cannot hold SQLite's log."""
-    writable = path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
-    if not (writable and os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)):
+    """Refuse a file that cannot be charged."""
+    if not is_writable(path):
         raise LedgerError(
             f"ledger '{path}' cannot be used: it is read-only; make the file and its folder "
             "writable to charge it"
@@ -136,21 +141,20 @@ def _session(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(_open(path)) as connection:
             yield connection
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged schema
         raise _failure(path, error) from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    if not is_writable(path) and not log_of(path).exists():
+        # There is no room for a log, so nobody can be writing.
+        return _connect(path, "mode=ro&immutable=1")
     connection = _connect(path, "mode=rw")
     try:
         for setting in ("synchronous=FULL", "fullfsync=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {setting}").fetchall()
-        connection.execute("SELECT 1 FROM entries LIMIT 1").fetchall()
-    except sqlite3.Error as error:
+    except BaseException:
         connection.close()
-        if error.sqlite_errorcode & 0xFF in UNWRITABLE and not log_of(path).exists():
-            # A folder that is not writable has no room for a log, so nobody can be writing.
-            return _connect(path, "mode=ro&immutable=1")
         raise
     return connection
 

@@ -9,14 +9,14 @@ wrote last is stated in the last entry.
 
 import sqlite3
 import struct
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from dpquantiles.ledger import file
 from dpquantiles.ledger.books import Books
 from dpquantiles.ledger.entries import Broken, Entry, explained
+from dpquantiles.ledger.locks import turn
 
 LOG_FLAGS, COUNTER, COUNTER_AGAIN = slice(18, 20), slice(24, 28), slice(92, 96)
 WRITER = slice(96, 100)
@@ -24,8 +24,6 @@ WRITER = slice(96, 100)
 LOG_HEADER, FRAME_HEADER = struct.Struct(">8I"), struct.Struct(">6I")
 LOG_MAGIC = 0x377F0682
 """The least significant bit tells the byte order of the checksums."""
-
-LOOKS, BETWEEN_LOOKS = 20, 0.02
 
 
 def verify(path: Path, head: str | None = None) -> Books:
@@ -86,15 +84,14 @@ def _first_difference(image: bytes, expected: bytearray) -> int:
 
 
 def check_log(path: Path) -> None:
-    """Refuse a log with an unfinished write; other processes get a moment to finish theirs."""
-    for _ in range(LOOKS):
-        if log_is_whole(path):
-            return
-        time.sleep(BETWEEN_LOOKS)
-    raise Broken(
-        "its log ends in an unfinished write; either a process was killed while writing, and "
-        "nobody relied on what it wrote, or the log was edited; the next charge clears it"
-    )
+    """Refuse a log with an unfinished write, while nobody writes."""
+    with turn(path) if file.is_writable(path) else nullcontext():
+        if not log_is_whole(path):
+            raise Broken(
+                "its log ends in an unfinished write; either a process was killed while writing, "
+                "and nobody relied on what it wrote, or the log was edited; the next charge "
+                "clears it"
+            )
 
 
 def log_is_whole(path: Path) -> bool:
