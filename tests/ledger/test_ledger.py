@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import pickle
+import sqlite3
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpquantiles import ZCDP, ApproxDP, BudgetExceeded, LedgerError, Neighbors, PureDP, Release
-from dpquantiles.ledger import Ledger
+from dpquantiles.ledger import Ledger, file
 from tests.ledger.crowd import release
 
 ONE = PureDP(epsilon=1.0)
@@ -263,6 +264,13 @@ def test_history_follows_every_account(ledger: Ledger) -> None:
         ("b", 1.0),
         ("a", 2.0),
     ]
+
+
+def test_a_write_locks_others_out_before_it_reads(ledger: Ledger) -> None:
+    other = sqlite3.connect(ledger.path, timeout=0.0, isolation_level=None)
+    with file.writing(ledger.path), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
 
 
 def test_two_processes_that_create_one_ledger_share_it(path: Path) -> None:

@@ -205,6 +205,19 @@ def test_a_rewritten_history_is_found_by_a_head_that_was_kept(filled: Path) -> N
         ledger.charge(ONE, dataset="payroll")
 
 
+def test_an_edit_with_a_new_hash_breaks_the_chain(filled: Path) -> None:
+    second = Ledger(filled).entries()[1]
+    body = second.body.replace(b'"payroll"', b'"another"')
+    connection = sqlite3.connect(filled)
+    connection.execute("DROP TRIGGER no_update")
+    edit = "UPDATE entries SET body = ?, hash = ? WHERE number = 2"
+    connection.execute(edit, (body.decode(), entries.digest(body)))
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="entry 3 does not follow the one before it"):
+        Ledger(filled)
+
+
 def test_entries_with_a_wrong_meaning_are_found(path: Path) -> None:
     """A chain that is whole, but does not say what a ledger says."""
     for content in (

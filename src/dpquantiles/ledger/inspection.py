@@ -52,8 +52,7 @@ def check_pages(image: bytes, entries: Sequence[Entry]) -> None:
     """Refuse an image that is not, byte for byte, the layout of these entries."""
     expected = bytearray(_laid_out(entries))
     expected[LOG_FLAGS] = b"\2\2"
-    expected[COUNTER] = image[COUNTER_AGAIN]
-    expected[COUNTER_AGAIN] = image[COUNTER]
+    expected[COUNTER] = expected[COUNTER_AGAIN] = image[COUNTER]
     expected[WRITER] = _version(entries[-1].content["software"]["sqlite"]).to_bytes(4, "big")
     if image == expected:
         return
