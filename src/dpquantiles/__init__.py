@@ -2,10 +2,17 @@
 
 from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
 from dpquantiles.described import Description
-from dpquantiles.errors import DemandTooLarge, MissingBackend, ScanFailed
+from dpquantiles.errors import (
+    BudgetExceeded,
+    DemandTooLarge,
+    LedgerError,
+    MissingBackend,
+    ScanFailed,
+)
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import Interval, Intervals
+from dpquantiles.ledger import Ledger
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
@@ -16,6 +23,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "ArrayView",
+    "BudgetExceeded",
     "DemandTooLarge",
     "Description",
     "FloatGrid",
@@ -23,6 +31,8 @@ __all__ = [
     "Interval",
     "Intervals",
     "JointExp",
+    "Ledger",
+    "LedgerError",
     "MissingBackend",
     "Neighbors",
     "PureDP",

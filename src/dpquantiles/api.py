@@ -8,6 +8,7 @@ from dpquantiles.described import Description
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import Intervals, require_intervals
+from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Units
 from dpquantiles.release import Release
 
@@ -43,6 +44,10 @@ def quantiles(  # type: ignore[misc]
     mechanism: str = "joint_exp",
     intervals: bool | float | str | Intervals | None = None,
     rng: Any = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    request_id: str | None = None,
 ) -> Release | GroupedRelease:
     """Private quantiles of one column, all of them together for one epsilon.
 
@@ -89,6 +94,12 @@ def quantiles(  # type: ignore[misc]
             "population" to cover sampling too, or `Intervals(0.9, of="population")`.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
+        ledger: A `Ledger` that is charged before data are read, and keeps the release.
+        dataset: With a ledger, the name of the data set that is charged.
+        part: With a ledger, the part of the data set that these data are, such as "region=north";
+            parts of one partition are disjoint, so that only the most costly of them counts.
+        request_id: With a ledger, a name for this request: asked again under the same name, it is
+            not charged again and gives the same release.
 
     Returns:
         A `Release` with the answers in the order of `q` and in the type of the data; with `by`
@@ -106,13 +117,14 @@ def quantiles(  # type: ignore[misc]
         mechanism=mechanism,
         intervals=require_intervals(intervals),
     )
+    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
     if by is not None:
         names = by if isinstance(by, str) else tuple(by)
         grouping = group_engine.Grouping(by=names, keys=keys, size=size, units=units)
-        return group_engine.run(data, column, grouping, request, bits)
+        return group_engine.run(data, column, grouping, request, bits, account)
     if keys is not None:
         raise ValueError("keys needs by, the columns that they are keys of")
-    return engine.run_for_units(data, request, bits, column, units)
+    return engine.run_for_units(data, request, bits, column, units, account)
 
 
 SUMMARY = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -135,6 +147,10 @@ def describe(
     missing: Any = None,
     mechanism: str = "joint_exp",
     rng: Any = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    request_id: str | None = None,
 ) -> Description:
     """Private quantiles of several columns of a table, all of them for one budget.
 
@@ -155,7 +171,22 @@ def describe(
     )
     units = Units.of(unit, max_rows_per_unit)
     bits = entropy.require_bits(rng=rng)
-    return engine.describe(data, names, request, bits, units, {} if bounds is None else bounds)
+    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
+    within = {} if bounds is None else bounds
+    return engine.describe(data, names, request, bits, units, within, account)
+
+
+def _account(
+    ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
+) -> engine.Account | None:
+    if ledger is not None:
+        if dataset is None:
+            raise TypeError("dataset must be given with a ledger, for example 'payroll-2026'")
+        return engine.Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
+    for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
+        if value is not None:
+            raise TypeError(f"{name} must be given together with a ledger, got {value!r} alone")
+    return None
 
 
 def median(data: Any, **options: Any) -> Release:

@@ -1,25 +1,28 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from dpquantiles import require
+from dpquantiles import entropy, require
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.intervals import Intervals
+from dpquantiles.ledger import Ledger
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
+from dpquantiles.privacy.spending import held
 from dpquantiles.release import Release
 from dpquantiles.sources.frames import backend_of
-from dpquantiles.sources.source import fetched, open_source, open_table
+from dpquantiles.sources.source import Source, fetched, open_source, open_table
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present
+from dpquantiles.views import SortedView
 from dpquantiles.views.array import MISSING_POLICIES
 
 
@@ -90,6 +93,38 @@ class Request:
             raise ValueError("intervals must be left out with by and with unit, got both")
         return mechanism
 
+    def describe(self) -> dict[str, object]:
+        """The public parameters beside the budget, as plain values."""
+        stated = (name.name for name in fields(self) if name.name != "budget")
+        return {name: _plain(getattr(self, name)) for name in stated}
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Grid):
+        return value.describe()
+    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
+
+    ledger: Ledger
+    dataset: str
+    part: str | None = None
+    request_id: str | None = None
+    about: Mapping[str, object] = field(default_factory=dict)
+    """What else must be the same when the request is repeated."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger, Ledger):
+            raise TypeError(
+                "ledger must be a Ledger, such as Ledger('budget.db'), got "
+                f"{require.shown(self.ledger)}"
+            )
+
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
     try:
@@ -101,43 +136,129 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
+class Recorded(Protocol):
+    """What a ledger can keep."""
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary."""
+
+
+Made = TypeVar("Made", bound=Recorded)
+
+
+def charged(
+    account: Account | None,
+    request: Request,
+    bits: Bits,
+    draw: Callable[[Request], Made],
+    *,
+    restore: Callable[[Mapping[str, Any]], Made],
+    units: Units,
+    about: Mapping[str, object],
+) -> Made:
+    """What `draw` makes once the request was charged; what was made before is returned as it was.
+
+    The ledger counts the digits of the budget, so the request is run with the doubles just below.
+    `about` is what else must be the same when the request is repeated.
+    """
+    if account is None:
+        return draw(request)
+    if not entropy.is_private(bits):
+        raise ValueError(
+            "rng must be left out when a ledger is charged: a seeded release has no guarantee"
+        )
+    granted = replace(request, budget=held(request.budget))
+    asked = {**request.describe(), **about, "rows": units.rows, **account.about}
+    made: Made = account.ledger.release(
+        request.budget,
+        lambda: draw(granted),
+        restore=restore,
+        dataset=account.dataset,
+        part=account.part,
+        unit=units.column,
+        request_id=account.request_id,
+        parameters={name: _plain(value) for name, value in asked.items()},
+    )
+    return made
+
+
+def run(
+    data: Any,
+    request: Request,
+    bits: Bits,
+    column: str | None = None,
+    account: Account | None = None,
+) -> Release:
+    """Settle what is public, charge, read, draw, and hand back the answers in the order asked."""
+    promised = request.build().guarantee
+
+    def opened() -> tuple[Source, Grid]:
+        stated = None if request.grid is None else request.grid.kind
+        source = open_source(data, column, stated)
+        return source, request.grid or default_grid(source.kind, request.bounds, request.resolution)
+
+    # A table has a schema, which is public; of anything else only the records tell the type.
+    known = None if column is None else opened()
+
+    def draw(granted: Request) -> Release:
+        source, grid = known or opened()
+        release = _draw(source.view(grid, granted.missing), granted, bits)
+        return release if release.guarantee is None else replace(release, guarantee=promised)
+
+    about = {"column": column}
+    return charged(
+        account, request, bits, draw, restore=Release.from_dict, units=Units(), about=about
+    )
+
+
 @np.errstate(all="ignore")
-def run(data: Any, request: Request, bits: Bits, column: str | None = None) -> Release:
-    """Settle what is public, read, draw, and hand back the answers in the order asked.
+def _draw(view: SortedView, request: Request, bits: Bits) -> Release:
+    """One draw, in the order asked.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
-    stated = None if request.grid is None else request.grid.kind
-    source = open_source(data, column, stated)
-    grid = request.grid or default_grid(source.kind, request.bounds, request.resolution)
-    mechanism = request.build()
-    # All of the above is public: types, parameters and the price. What is below reads records.
-    view = source.view(grid, request.missing)
-    release = mechanism.release(view, bits)
+    release = request.build().release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))
 
 
 def run_for_units(
-    data: Any, request: Request, bits: Bits, column: str | None, units: Units
+    data: Any,
+    request: Request,
+    bits: Bits,
+    column: str | None,
+    units: Units,
+    account: Account | None = None,
 ) -> Release:
     """As `run`, for a budget that all rows of a unit share; rows are bounded inside the engine."""
     if units.column is None:
-        return run(data, request, bits, column)
+        return run(data, request, bits, column, account)
     if column is None:
         raise TypeError("column must be given with unit: the column whose quantiles are wanted")
     priced = replace(request, budget=units.price(request.budget, grouped=False))
     stated = units.stated(priced.without_intervals().guarantee, request.budget)
     table = open_table(data, (column,))
     table.dtype(column)
+    table.dtype(units.column, "unit")
+    kind = open_source(table, column).kind
+    grid = request.grid or default_grid(kind, request.bounds, request.resolution)
     if isinstance(request.missing, str) and request.missing == "drop":
         table = present(table, column)
-    release = run(bounded(table, (column,), units, bits), priced, bits, column)
-    return replace(
-        release,
-        guarantee=None if release.guarantee is None else stated,
-        provenance={**release.provenance, "budget": stated.to_dict(), **units.provenance},
+
+    def draw(granted: Request) -> Release:
+        row = replace(granted, budget=units.price(granted.budget, grouped=False))
+        source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
+        release = _draw(source.view(grid, row.missing), row, bits)
+        return replace(
+            release,
+            guarantee=None if release.guarantee is None else stated,
+            provenance={**release.provenance, "budget": stated.to_dict(), **units.provenance},
+        )
+
+    about = {"column": column}
+    return charged(
+        account, request, bits, draw, restore=Release.from_dict, units=units, about=about
     )
 
 
@@ -158,6 +279,7 @@ def describe(
     bits: Bits,
     units: Units,
     bounds: Mapping[str, tuple[Any, Any]],
+    account: Account | None = None,
 ) -> Description:
     """Quantiles of several columns, each for an equal share of the budget of one row.
 
@@ -174,6 +296,27 @@ def describe(
         )
     for column in bounds:
         require.choice(columns, bounds=column)
+    table = open_table(data, columns)
+    for column in columns:
+        table.dtype(column)
+
+    def draw(granted: Request) -> Description:
+        return _described(data, columns, granted, bits, units, bounds)
+
+    about = {"columns": tuple(columns), "bounds": sorted(map(str, bounds.items()))}
+    return charged(
+        account, request, bits, draw, restore=Description.from_dict, units=units, about=about
+    )
+
+
+def _described(
+    data: Any,
+    columns: Sequence[str],
+    request: Request,
+    bits: Bits,
+    units: Units,
+    bounds: Mapping[str, tuple[Any, Any]],
+) -> Description:
     part = share_of(request.budget, len(columns))
     priced = replace(request, budget=units.price(part, grouped=False))
     table = fetched(bounded(data, columns, units, bits), columns)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import entropy, require
-from dpquantiles.engine import Request
+from dpquantiles.engine import Account, Request, charged
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import default_grid
+from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups
@@ -40,9 +40,13 @@ class Grouping:
         return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
-@np.errstate(all="ignore")
 def run(
-    data: Any, column: str | None, grouping: Grouping, request: Request, bits: Bits
+    data: Any,
+    column: str | None,
+    grouping: Grouping,
+    request: Request,
+    bits: Bits,
+    account: Account | None = None,
 ) -> GroupedRelease:
     """One release of all groups; `request` states the budget of all of it, for units if there are.
 
@@ -58,9 +62,31 @@ def run(
     grouped = GroupedColumn.of(table, columns, column, stated)
     grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
     plan = Plan.of(columns, grouping, request)
-    # All of the above is public: types, parameters and the price. What is below reads records.
+
+    def draw(granted: Request) -> GroupedRelease:
+        bought = replace(Plan.of(columns, grouping, granted), guarantee=plan.guarantee)
+        return _draw(grouped, grid, bought, grouping.units, bits)
+
+    # All of the above is public: types, parameters and the price. What draws reads records.
+    about = {"column": column, "by": columns.by, "keys": plan.keys or PRIVATE}
+    return charged(
+        account,
+        request,
+        bits,
+        draw,
+        restore=GroupedRelease.from_dict,
+        units=grouping.units,
+        about={**about, "sizes": None if plan.sizes is None else tuple(plan.sizes.tolist())},
+    )
+
+
+@np.errstate(all="ignore")
+def _draw(
+    grouped: GroupedColumn, grid: Grid, plan: "Plan", units: Units, bits: Bits
+) -> GroupedRelease:
+    request, columns = plan.request, grouped.keys
     asked = None if plan.selection else plan.keys
-    rows = grouped.rows(asked, grouping.units, request.missing, bits)
+    rows = grouped.rows(asked, units, request.missing, bits)
     keys, sizes = plan.groups(rows, bits)
     answers: list[Any] = [None] * len(keys)
     shown: list[Any] = [None] * len(keys)
@@ -86,7 +112,7 @@ def run(
             **plan.provenance,
             **({"sizes": shown} if None not in shown else {}),
         },
-        backend=backend_of(table),
+        backend=backend_of(grouped.table),
     )
 
 

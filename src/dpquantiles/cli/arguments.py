@@ -2,14 +2,17 @@
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from dpquantiles import privacy, require
+from dpquantiles.engine import Account
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
 from dpquantiles.views.array import MISSING_POLICIES
@@ -95,6 +98,27 @@ def intervals(level: str | None, of: str) -> Intervals | None:
             raise ValueError(f"intervals must be given with intervals-of, got {of!r} alone")
         return None
     return Intervals(require_level(intervals=_number("intervals", level, "0.95")), of)
+
+
+def account(
+    ledger: Path | None,
+    dataset: str | None,
+    part: str | None,
+    request_id: str | None,
+    *,
+    about: Mapping[str, object],
+) -> Account | None:
+    """Where a release is charged; None without a ledger."""
+    if ledger is not None:
+        if dataset is None:
+            raise ValueError("dataset must be given with --ledger, for example payroll-2026")
+        return Account(
+            ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id, about=about
+        )
+    for name, text in (("dataset", dataset), ("part", part), ("request-id", request_id)):
+        if text is not None:
+            raise ValueError(f"{name} must be given together with --ledger, got {text!r} alone")
+    return None
 
 
 def _number(parameter: str, text: str, example: str) -> float:

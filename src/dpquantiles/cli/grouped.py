@@ -1,7 +1,7 @@
 """`dpquantiles release --by` and `--unit`: groups and people from arguments and files."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,10 @@ class Asked:
     def _grouping(self, keys: Any) -> Grouping:
         chosen = keys if keys == PRIVATE or not isinstance(keys, str) else (keys,)
         return Grouping(by=self.by, keys=chosen, size=self.size, units=self.units)
+
+    def restore(self, plain: Mapping[str, Any]) -> Release | GroupedRelease:
+        """A release as it was recorded."""
+        return GroupedRelease.from_dict(plain) if self.by else Release.from_dict(plain)
 
     def open(self, place: Place, column: str, type_name: str | None) -> Source | WholeTable:
         """The column alone, or the whole table where other columns matter too."""

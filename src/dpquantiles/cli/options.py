@@ -1,5 +1,6 @@
 """The options of `dpquantiles release`, with their help."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -185,5 +186,33 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format", metavar="NAME", help="text, json or csv. Default: text, json when piped."
+    ),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Charge this ledger before the data are read; see dpquantiles ledger.",
+    ),
+]
+Dataset = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="NAME", help="With --ledger, whose budget is charged."),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NAME=LABEL",
+        help="With --ledger, which disjoint part of the data set the file is: region=north.",
+    ),
+]
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        help="With --ledger, a name for this release: asked again, it is not charged again.",
     ),
 ]

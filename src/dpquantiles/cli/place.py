@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Kind
+from dpquantiles.sources.files import require_column
 from dpquantiles.sources.metadata import Measure, measure
 from dpquantiles.sources.named import (
+    is_many,
     is_text,
     knows_schema,
     open_files,
@@ -63,6 +65,8 @@ class Place:
         """The column's type without a look at its records; None where nothing else tells."""
         if self.file is not None and not knows_schema(self.file):
             measure(self.file)
+            if not is_many(self.file):
+                require_column(self.file, column)
             return None if type_name is None else BY_NAME[require.choice(BY_NAME, type=type_name)]
         return self.open(column, type_name).kind
 

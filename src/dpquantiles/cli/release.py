@@ -53,6 +53,10 @@ def release(
     intervals_of: options.IntervalsOf = "data",
     seed: options.Seed = None,
     format: options.Format = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    part: options.Part = None,
+    request_id: options.RequestId = None,
     dry_run: options.DryRun = False,
 ) -> None:
     """Release private quantiles of one column of files or of a query, of groups where asked.
@@ -74,19 +78,30 @@ def release(
     )
     promise = asked.promise(request)
     place = Place(file, sql, database)
+    kind = place.schema(column, type)
+    if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
+        request = _settled(request, kind, bounds, resolution, missing)
     if dry_run:
-        kind = place.schema(column, type)
-        if kind is not None:
-            request = _settled(request, kind, bounds, resolution, missing)
         screen.result(report(str(place), column, kind, place.size(), request, promise))
         return
-    source = asked.open(place, column, type)
-    request = _settled(request, source.kind, bounds, resolution, missing)
     bits = entropy.system() if number is None else random.Random(number)
-    with scanning(getattr(source, "percent", None), place.size().bytes):
-        answer = asked.run(source, column, request, bits)
-    if type is None and place.is_text:
-        _say_type(column, source.kind.name)
+
+    def draw(granted: engine.Request) -> Release | GroupedRelease:
+        source = asked.open(place, column, type)
+        granted = _settled(granted, source.kind, bounds, resolution, missing)
+        with scanning(getattr(source, "percent", None), place.size().bytes):
+            answer = asked.run(source, column, granted, bits)
+        if type is None and place.is_text:
+            _say_type(column, source.kind.name)
+        return answer if answer.guarantee is None else replace(answer, guarantee=promise)
+
+    about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
+    account = arguments.account(
+        ledger, dataset, part, request_id, about={**about, "missing": missing, "keys": keys}
+    )
+    answer = engine.charged(
+        account, request, bits, draw, restore=asked.restore, units=units, about={}
+    )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(_shown(answer, shown))
