@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
+PLOTTING := $(VENV)/.plotting
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench figures accuracy-table clean
+.PHONY: demo test test-slow lint bench figures accuracy-table paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -32,6 +33,13 @@ figures: $(DEVELOPMENT)
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
 
+# Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
+paper: $(PLOTTING)
+	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
+
+paper-quick: $(PLOTTING)
+	$(BIN)/python -m experiments.paper --quick $(if $(GOODREADS),--goodreads $(GOODREADS))
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "dpquantiles needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
@@ -42,10 +50,15 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+$(PLOTTING): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) with matplotlib (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot]'
+	@touch $@ $(RUNTIME)
+
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(RUNTIME)
+	@touch $@ $(RUNTIME) $(PLOTTING)
 
 clean:
 	rm -rf $(VENV) build dist

@@ -140,7 +140,7 @@ _task: tuple[Measure, Any]
 
 
 def _begin(measure: Measure, shared: Any) -> None:
-    global _task  # noqa: PLW0603
+    global _task
     _task = measure, shared
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -4,49 +4,47 @@
                                 [--only PART ...] [--output build/paper]
 
 Rows are kept as they come: a run that was cut off goes on where it stopped, and a full run goes on
-from a quick one. Goodreads is not shipped: name books.csv as downloaded, or a folder with it or with
-one-column files, here or in DPQUANTILES_GOODREADS; other columns with --columns or DPQUANTILES_DATA.
+from a quick one. Goodreads is not shipped: name books.csv as downloaded, or a folder with it or
+with one-column files, here or in DPQUANTILES_GOODREADS; other columns with --columns or in
+DPQUANTILES_DATA. Parts: tuning, accuracy, bounds, many, tied, epsilon, neighbors, sizes, timing.
 """
 
 import argparse
-import json
 import os
 import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.speed import machine
 from experiments import rows
-from experiments.paper import claims, data, figures, page, progress, runs, spec, tuning
-from experiments.paper.claims import Evidence
+from experiments.paper import data, progress, report, runs, scale, spec, tuning
 from experiments.paper.data import Tables
-from experiments.paper.results import ERRORS, Results
-from experiments.paper.runs import Run, Timing, Trials
-from experiments.paper.spec import Scale
-from experiments.paper.tuning import Tuned
+from experiments.paper.results import Results
+from experiments.paper.runs import Run, Trials
+from experiments.paper.scale import Scale
 
 PROCESSES = 2
 SHUFFLE_SEED = 1
 PARTS = ("tuning", "accuracy", "bounds", "many", "tied", "epsilon", "neighbors", "sizes", "timing")
+FAILED, IN_USE, INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, draw, write; 1 if a run failed, 2 if the folder is in use."""
+    """Measure, draw, write; the exit code says whether a run failed or the folder is in use."""
     options = parser().parse_args(arguments)
-    scale = spec.QUICK if options.quick else spec.FULL
-    tables = data.load([*options.goodreads, *options.columns])
-    for message in tables.messages:
-        print(f"note: {message}", file=sys.stderr)
     try:
         with rows.alone_in(options.output):
-            return reproduce(options.output, scale, tables, options.only)
+            tables = data.load([*options.goodreads, *options.columns])
+            for message in tables.messages:
+                print(f"note: {message}", file=sys.stderr)
+            size = scale.QUICK if options.quick else scale.FULL
+            return reproduce(options.output, size, tables, options.only)
     except rows.Busy as busy:
         print(f"error: {busy}", file=sys.stderr)
-        return 2
+        return IN_USE
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,12 +54,12 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    goodreads, columns = _paths("DPQUANTILES_GOODREADS"), _paths("DPQUANTILES_DATA")
     found.add_argument("--quick", action="store_true", help="the same figures with fewer trials")
-    found.add_argument("--goodreads", type=Path, nargs="+", metavar="PATH")
-    found.add_argument("--columns", type=Path, nargs="+", metavar="PATH")
+    found.add_argument("--goodreads", type=Path, nargs="+", metavar="PATH", default=goodreads)
+    found.add_argument("--columns", type=Path, nargs="+", metavar="PATH", default=columns)
     found.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART")
     found.add_argument("--output", type=Path, default=Path("build/paper"))
-    found.set_defaults(goodreads=_paths("DPQUANTILES_GOODREADS"), columns=_paths("DPQUANTILES_DATA"))
     return found
 
 
@@ -69,24 +67,24 @@ def _paths(variable: str) -> list[Path]:
     return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]
 
 
-def reproduce(folder: Path, scale: Scale, tables: Tables, parts: Sequence[str]) -> int:
+def reproduce(folder: Path, size: Scale, tables: Tables, parts: Sequence[str]) -> int:
     """Everything, in a folder that is ours."""
-    kept, failures = folder / "rows" / "rows.jsonl", dict[str, str]()
-    failures |= _collect("tuning", spec.tuning_runs(scale, tables), kept, tables, PROCESSES)
-    tuned = tuning.chosen(rows.read(kept), spec.smooth_runs(scale), spec.tree_runs(scale))
-    trials = [run for run in spec.trial_runs(scale, tables, tuned) if run.study in parts]
-    timings = spec.timing_runs(scale, tuned) if "timing" in parts else []
-    if scale.beside == "nothing":
-        failures |= _collect("trials", _shuffled(trials), kept, tables, PROCESSES)
+    kept = folder / "rows" / "rows.jsonl"
+    failures = _collect("tuning", tuning.tuning_runs(size, tables), kept, tables, PROCESSES)
+    tuned = tuning.chosen(rows.read(kept), size)
+    asked = [run for run in spec.trial_runs(size, tables, tuned) if run.cell.study in parts]
+    timings = spec.timing_runs(size, tuned) if "timing" in parts else []
+    if size.beside == "nothing":
+        failures |= _collect("trials", _shuffled(asked), kept, tables, PROCESSES)
         failures |= _collect("timings", timings, kept, tables, 1)
     else:
         longest_first = sorted(timings, key=lambda run: -run.n)
-        everything = [*longest_first, *_shuffled(trials)]
+        everything: list[Run] = [*longest_first, *_shuffled(asked)]
         failures |= _collect("trials and timings", everything, kept, tables, PROCESSES)
-    write(folder, scale, tables, tuned, rows.read(kept))
+    report.write(folder, size, Results.of(rows.read(kept), size, tables))
     for run, problem in failures.items():
         print(f"failed: {run}: {problem}", file=sys.stderr)
-    return 1 if failures else 0
+    return FAILED if failures else 0
 
 
 def _shuffled(trials: Sequence[Trials]) -> list[Trials]:
@@ -104,48 +102,6 @@ def _collect(
         return rows.collect(
             todo, runs.measure, path=kept, shared=tables, processes=processes, done=done
         )
-
-
-def write(folder: Path, scale: Scale, tables: Tables, tuned: Tuned, found: rows.Rows) -> None:
-    """Figures, claims, the page and the summary."""
-    evidence = evidence_of(scale, tables, tuned, found)
-    findings = claims.findings(evidence)
-    figures.draw_all(evidence, folder / "figures")
-    report = page.Report(evidence, findings, folder / "figures", _notes(scale, tables))
-    table = [finding.to_dict() for finding in findings]
-    (folder / "claims.json").write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
-    (folder / "summary.md").write_text(page.markdown_summary(report), encoding="utf-8")
-    (folder / "index.html").write_text(page.html_page(report), encoding="utf-8")
-    print(f"claims: {page.count_words(findings)}; see {folder / 'index.html'}")
-
-
-def evidence_of(scale: Scale, tables: Tables, tuned: Tuned, found: rows.Rows) -> Evidence:
-    """What the rows say, in the order in which the claims ask."""
-    asked: list[Trials | Timing] = [
-        *spec.trial_runs(scale, tables, tuned),
-        *spec.timing_runs(scale, tuned),
-    ]
-    wide = tuning.smoothness(found, spec.wide_smooth_runs(scale, tables))
-    checks = spec.tree_checks(scale)
-    return Evidence(
-        Results(found, asked, tuned, tables),
-        tuning.smoothness(found, spec.smooth_runs(scale)),
-        [float(t) for lines in wide.values() for t in lines.flat],
-        {error: tuning.tree_errors(found, checks, error) for error in ERRORS},
-    )
-
-
-def _notes(scale: Scale, tables: Tables) -> list[str]:
-    """What a reader must know before the figures."""
-    here = machine()
-    trials = f"{scale.trials} trials per point"
-    return [
-        f"A {scale.name} run: {trials}, fewer where a release takes seconds; the paper's captions "
-        "say 50 trials and its text 20.",
-        f"Times were measured beside {scale.beside}, on {here['cpu']}, {here['cores']} cores, "
-        f"Python {here['python']}, NumPy {here['numpy']}, {here['date']}.",
-        *tables.messages,
-    ]
 
 
 if __name__ == "__main__":

@@ -20,9 +20,6 @@ DELTA = 1e-6
 PAPER_STEP = 0.01
 """The granularity at which the paper searches the epsilon of each call of AppIndExp."""
 
-JITTER = 1e-3
-"""How far the paper's remedy for ties moves a record at most, in units of the resolution."""
-
 UNKNOWN_SIZE = "add-remove, size bought"
 
 
@@ -61,10 +58,16 @@ def joint_exp(values: Floats, question: Question, bits: random.Random) -> Floats
 
 
 def joint_exp_with_noise(values: Floats, question: Question, bits: random.Random) -> Floats:
-    """JointExp as published, with the paper's remedy for ties: noise that knows no data."""
+    """JointExp as published with the paper's remedy for ties, and the most that it can give.
+
+    Noise as wide as the resolution moves no record to another value, and rounding takes the
+    answers back to where records can be.
+    """
+    assert question.resolution is not None
+    width = question.resolution / 2
     rng = np.random.default_rng(bits.getrandbits(64))
-    width = JITTER * (question.resolution or 0.0)
-    return joint_exp(values + rng.uniform(-width, width, len(values)), question, bits)
+    answers = joint_exp(values + rng.uniform(-width, width, len(values)), question, bits)
+    return np.asarray(np.rint(answers / question.resolution) * question.resolution)
 
 
 def app_ind_exp(values: Floats, question: Question, bits: random.Random) -> Floats:

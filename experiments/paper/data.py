@@ -71,9 +71,7 @@ DATASETS = {
     "stars": Dataset(title="Goodreads ratings", bounds=(0, 5), resolution=0.01),
     "minutes": Dataset(title="Flight delays in minutes", bounds=(-180, 1440), resolution=1),
     "made-up hours": Dataset(title="Made-up hours", bounds=(0, 168), resolution=1),
-    "made-up income": Dataset(
-        title="Made-up income", bounds=(-20_000, 1_000_000), resolution=1
-    ),
+    "made-up income": Dataset(title="Made-up income", bounds=(-20_000, 1_000_000), resolution=1),
 }
 
 STAND_INS = {
@@ -105,7 +103,7 @@ class Tables:
         rng = np.random.default_rng([zlib.crc32(name.encode()), n, trial])
         draw = DISTRIBUTIONS.get(name)
         if draw is not None:
-            return draw(rng, n)
+            return np.asarray(draw(rng, n))
         whole = self.columns[NEEDED_COLUMN.get(name, name)]
         drawn = rng.choice(whole, min(n, len(whole)), replace=False)
         return drawn / 100 if name in {"pages", "delays", "late"} else drawn
@@ -142,8 +140,7 @@ def load(paths: Iterable[Path]) -> Tables:
             columns |= _columns(path)
         except (OSError, ValueError, csv.Error) as problem:
             messages.append(f"{path} is not used: {problem}")
-    for name in COLUMNS.keys() - columns.keys():
-        messages.append(_absent(name))
+    messages += [_absent(name) for name in COLUMNS if name not in columns]
     return Tables(columns, tuple(sorted(messages)))
 
 

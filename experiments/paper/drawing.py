@@ -43,7 +43,7 @@ LOOKS = {
     LINE_BY_LINE: Look("JointExp, line by line", BROWN, "X", "--"),
     "paper_joint_exp": Look("paper_joint_exp", VERMILION, "s"),
     "app_ind_exp": Look("app_ind_exp (δ = 1e-6)", GREEN, "^"),
-    "csmooth": Look("csmooth (ρ = ε²/2)", PURPLE, "v"),
+    "csmooth": Look("csmooth (rho = ε²/2)", PURPLE, "v"),
     "agg_tree": Look("agg_tree", BLACK, "D"),
     "recursive_joint_exp": Look("recursive_joint_exp", SKY, "P", "--"),
     "approx_quantiles": Look("approx_quantiles", BROWN, "X", "--"),
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
     error: Floats
 
     @classmethod
-    def of(cls, samples: Mapping[float, Floats]) -> "Curve":
+    def of(cls, samples: Mapping[int, Floats] | Mapping[float, Floats]) -> "Curve":
         """Cells without a trial have no point."""
         kept = {x: sample for x, sample in samples.items() if len(sample)}
         means = np.array([sample.mean() for sample in kept.values()])

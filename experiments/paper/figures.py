@@ -6,60 +6,56 @@ from pathlib import Path
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from dpquantiles.mechanisms import MECHANISMS
 from experiments.paper import drawing, spec
-from experiments.paper.claims import Evidence
+from experiments.paper.cells import RECORDS, Cell
 from experiments.paper.contenders import OURS, PAPER
-from experiments.paper.data import DATASETS, PAPER_BOUNDS
 from experiments.paper.drawing import LOOKS, NEIGHBOR_LINES, Curve
-from experiments.paper.results import Cell, Results
-from experiments.paper.runs import RECORDS
-from experiments.paper.tuning import PAPER_SHAPES
+from experiments.paper.results import Results
+from experiments.paper.tuning import COUNTS, PANELS, PAPER_SHAPES, TIMED_M
 
+M_TICKS = (1, 5, 10, 15, 20, 25, 29)
 HISTOGRAM_RECORDS = 10_000
 HISTOGRAM_BINS = 100
 LEAST_SHOWN = 0.03
 """Errors below this are drawn here on log axes; some are zero."""
 
-PAPER_SECONDS = {1000: 1e-3, 1_000_000: 60.0}
 
-
-def histograms(evidence: Evidence) -> Figure:
+def histograms(results: Results) -> Figure:
     """The four data sets."""
-    results = evidence.results
-    figure, axes = drawing.panels(len(spec.PANELS), height=2.5)
-    for place, panel in zip(axes, spec.PANELS, strict=True):
+    figure, axes = drawing.panels(len(PANELS), height=2.5)
+    for place, panel in zip(axes, PANELS, strict=True):
         values = results.tables.sample(results.tables.name(panel), HISTOGRAM_RECORDS, 0)
         place.hist(values, bins=HISTOGRAM_BINS, color=drawing.BLUE)
-        place.set_title(results.title(panel))
+        place.set_title(results.title(panel).replace(" (for", "\n(for"))
         place.set_ylabel("records")
     return figure
 
 
-def missed(evidence: Evidence) -> Figure:
+def missed(results: Results) -> Figure:
     """Missed points per quantile against m."""
-    return _error_figure(evidence.results, "missed", "missed points per quantile")
+    return _error_figure(results, "missed", "missed points per quantile")
 
 
-def distance(evidence: Evidence) -> Figure:
+def distance(results: Results) -> Figure:
     """Distance error against m."""
-    return _error_figure(evidence.results, "distance", "mean distance to the true quantile")
+    return _error_figure(results, "distance", "distance to the true one")
 
 
 def _error_figure(results: Results, error: str, label: str) -> Figure:
-    figure, axes = drawing.panels(len(spec.PANELS))
-    for place, panel in zip(axes, spec.PANELS, strict=True):
+    figure, axes = drawing.panels(len(PANELS))
+    for place, panel in zip(axes, PANELS, strict=True):
         data = results.tables.name(panel)
         for name in (*PAPER, OURS):
-            cells = {
-                m: Cell(study="accuracy", data=data, contender=name, m=m) for m in spec.COUNTS
-            }
+            cells = {m: Cell(study="accuracy", data=data, contender=name, m=m) for m in COUNTS}
             curve = Curve.of({m: results.errors(error, cell) for m, cell in cells.items()})
             drawing.plot(place, curve, LOOKS[name]._replace(marker=""))
         _finish(place, results.title(panel), "number of quantiles m", label)
-        drawing.named_ticks(place, (1, 5, 10, 15, 20, 25, 29), "1 5 10 15 20 25 29".split())
+        drawing.named_ticks(place, M_TICKS, [str(m) for m in M_TICKS])
     drawing.legend(figure, axes[0])
     return figure
 
@@ -67,12 +63,11 @@ def _error_figure(results: Results, error: str, label: str) -> Figure:
 def _finish(axes: Axes, title: str, x: str, y: str) -> None:
     drawing.log_scale(axes.yaxis)
     drawing.grid_lines(axes)
-    axes.set(title=title, xlabel=x, ylabel=y)
+    axes.set(title=title.replace(" (for", "\n(for"), xlabel=x, ylabel=y)
 
 
-def time(evidence: Evidence) -> Figure:
+def time(results: Results) -> Figure:
     """Time against m, and times over that of sorting at m = 30."""
-    results = evidence.results
     figure, (left, right) = drawing.panels(2, height=4.2)
     for name in spec.TIMED_CONTENDERS:
         samples = {m: 1e3 * results.times(name, RECORDS, m)[0] for m in spec.TIMED_COUNTS}
@@ -89,39 +84,39 @@ def _draw_ratios(axes: Axes, results: Results) -> None:
     names = spec.TIMED_CONTENDERS
     for size, fill in zip(spec.TIMED_SIZES, ("white", None), strict=True):
         for height, name in enumerate(reversed(names)):
-            seconds, sort = results.times(name, size, spec.TIMED_M)
+            seconds, sort = results.times(name, size, TIMED_M)
             if len(seconds):
                 color = LOOKS[name].color
                 ratio = np.median(seconds) / np.median(sort)
                 axes.plot(ratio, height, "o", color=color, mfc=fill or color, markersize=8)
-        _, sort = results.times(OURS, size, spec.TIMED_M)
+        _, sort = results.times(OURS, size, TIMED_M)
         if len(sort):
-            quoted = PAPER_SECONDS[size] / np.median(sort)
+            quoted = spec.PAPER_SECONDS[size] / np.median(sort)
             axes.plot(quoted, len(names), "D", color="#111111", mfc=fill or "#111111", ms=8)
     labels = [*(LOOKS[name].label for name in reversed(names)), "the paper says (its machine)"]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(-0.6, len(labels) - 0.4)
     drawing.log_scale(axes.xaxis)
-    axes.xaxis.set_major_locator(plt.FixedLocator([10.0**k for k in range(-1, 7)]))
+    axes.xaxis.set_major_locator(FixedLocator([10.0**k for k in range(-1, 7)]))
     axes.grid(color="#d9d9d9")
     axes.set(title="m = 30: ○ 1,000 records, ● a million", xlabel="time over numpy.sort")
 
 
-def smoothness(evidence: Evidence) -> Figure:
+def smoothness(results: Results) -> Figure:
     """The tuned t of CSmooth: one color per m, one point per quantile."""
     figure, (axes,) = drawing.panels(1, columns=1, height=4.2)
     figure.set_size_inches(7.5, 4.2)
     colors = plt.get_cmap("viridis")
-    for m, t in evidence.smoothness.items():
-        if m in spec.COUNTS:
+    for m, t in results.smoothness.items():
+        if m in COUNTS:
             q = np.arange(1, m + 1) / (m + 1)
             axes.plot(q, t.mean(axis=0), ".", color=colors(0.9 * (m - 1) / 28), markersize=5)
     _finish(axes, "Tuned t of CSmooth on N(0, 1)", "quantile", "t")
-    scale = plt.cm.ScalarMappable(plt.Normalize(1, 29 / 0.9), colors)
+    scale = plt.cm.ScalarMappable(Normalize(1, 29 / 0.9), colors)
     bar = figure.colorbar(scale, ax=axes, label="number of quantiles m", ticks=[1, 10, 20, 29])
     bar.ax.set_ylim(1, 29)
-    if 3 in evidence.smoothness:
-        ours = float(evidence.smoothness[3][:, 1].mean())
+    if 3 in results.smoothness:
+        ours = float(results.smoothness[3][:, 1].mean())
         axes.plot(0.5, ours, "o", mfc="none", mec=drawing.VERMILION, ms=11, mew=2)
         axes.annotate(
             f"m = 3, q = 0.5: {ours:.3f}\n(the paper: 0.13)",
@@ -131,16 +126,17 @@ def smoothness(evidence: Evidence) -> Figure:
             ha="center",
             arrowprops={"arrowstyle": "-", "color": drawing.VERMILION},
         )
-        axes.set_ylim(top=2.2 * max(float(t.mean(axis=0).max()) for t in evidence.smoothness.values()))
+        largest = max(float(t.mean(axis=0).max()) for t in results.smoothness.values())
+        axes.set_ylim(top=2.2 * largest)
     return figure
 
 
-def shapes(evidence: Evidence) -> Figure:
+def shapes(results: Results) -> Figure:
     """AggTree: what the paper's shapes lose against ours, on fresh records."""
     figure, axes = drawing.panels(2)
     titles = {"missed": "Tuned for missed points", "distance": "Tuned for distance"}
     for place, (error, title) in zip(axes, titles.items(), strict=True):
-        errors, ours = evidence.tree_checks[error], evidence.results.tuned.shapes[error]
+        errors, ours = results.tree_checks[error], results.tuned.shapes[error]
         if errors and ours:
             for index, (theirs, own) in enumerate(zip(PAPER_SHAPES[error], ours, strict=True)):
                 change = errors[theirs][:, index] - errors[own][:, index]
@@ -161,24 +157,14 @@ def shapes(evidence: Evidence) -> Figure:
     return figure
 
 
-def bounds(evidence: Evidence) -> Figure:
+def bounds(results: Results) -> Figure:
     """Error against the looseness of the bounds."""
-    results = evidence.results
-    figure, axes = drawing.panels(len(spec.PANELS))
-    for place, panel in zip(axes, spec.PANELS, strict=True):
+    figure, axes = drawing.panels(len(PANELS))
+    for place, panel in zip(axes, PANELS, strict=True):
         data = results.tables.name(panel)
         for name in (*PAPER, OURS):
-            samples = {}
-            for x, factor in enumerate(spec.LOOSENESS):
-                limits = None if factor is None else tuple(factor * b for b in PAPER_BOUNDS)
-                cell = Cell(
-                    study="bounds",
-                    data=data,
-                    contender=name,
-                    m=spec.ONE_M,
-                    bounds=limits,  # type: ignore[arg-type]
-                )
-                samples[float(x)] = results.errors("missed", cell)
+            cells = [spec.bounds_cell(data, name, factor) for factor in spec.LOOSENESS]
+            samples = {x: results.errors("missed", cell) for x, cell in enumerate(cells)}
             drawing.plot(place, Curve.of(samples), LOOKS[name])
         _finish(place, results.title(panel), "bounds", "missed points per quantile")
         drawing.named_ticks(place, range(4), ["±100", "±1,000", "±100,000", "none"])
@@ -187,7 +173,7 @@ def bounds(evidence: Evidence) -> Figure:
     return figure
 
 
-def many(evidence: Evidence) -> Figure:
+def many(results: Results) -> Figure:
     """All mechanisms for up to 255 quantiles."""
     figure, axes = drawing.panels(len(spec.MANY_SIZES), height=4.2)
     for place, n in zip(axes, spec.MANY_SIZES, strict=True):
@@ -196,7 +182,7 @@ def many(evidence: Evidence) -> Figure:
                 m: Cell(study="many", data="gaussian", contender=name, m=m, n=n)
                 for m in spec.MANY_COUNTS
             }
-            samples = {m: evidence.results.errors("missed", cell) for m, cell in cells.items()}
+            samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
             drawing.plot(place, Curve.of(samples), LOOKS[name])
         title = f"Gaussian, {n:,} records"
         _finish(place, title, "number of quantiles m", "missed points per quantile")
@@ -206,48 +192,28 @@ def many(evidence: Evidence) -> Figure:
     return figure
 
 
-def tied(evidence: Evidence) -> Figure:
+def tied(results: Results) -> Figure:
     """Tied data, where the paper's mechanism fails."""
-    results = evidence.results
     figure, axes = drawing.panels(len(spec.TIED), columns=3, height=3.6)
     for place, wanted in zip(axes, spec.TIED, strict=True):
         data = results.tables.name(wanted)
-        for name in ("JointExp", "JointExp, ties undone", OURS):
-            samples = {
-                m: results.errors(
-                    "missed",
-                    Cell(
-                        study="tied",
-                        data=data,
-                        contender=name,
-                        m=m,
-                        bounds=DATASETS[data].bounds,
-                    ),
-                )
-                for m in spec.FEW_COUNTS
-            }
+        for name in spec.TIED_CONTENDERS:
+            cells = {m: spec.tied_cell(data, name, m) for m in spec.FEW_COUNTS}
+            samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
             drawing.plot(place, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN)
-        title = results.title(wanted).replace(" (", "\n(")
-        _finish(place, title, "number of quantiles m", "missed points per quantile")
+        _finish(place, results.title(wanted), "number of quantiles m", "missed points per quantile")
         drawing.named_ticks(place, spec.FEW_COUNTS, [str(m) for m in spec.FEW_COUNTS])
     drawing.legend(figure, axes[0])
     return figure
 
 
-def epsilon(evidence: Evidence) -> Figure:
+def epsilon(results: Results) -> Figure:
     """Error against epsilon."""
     figure, (axes,) = drawing.panels(1, columns=1, height=4.2)
     figure.set_size_inches(7.5, 4.6)
     for name in spec.EPSILON_CONTENDERS:
-        samples = {
-            value: evidence.results.errors(
-                "missed",
-                Cell(
-                    study="epsilon", data="gaussian", contender=name, m=spec.ONE_M, epsilon=value
-                ),
-            )
-            for value in spec.EPSILONS
-        }
+        cells = {value: spec.epsilon_cell(name, value) for value in spec.EPSILONS}
+        samples = {value: results.errors("missed", cell) for value, cell in cells.items()}
         drawing.plot(axes, Curve.of(samples), LOOKS[name])
     _finish(axes, "Gaussian, m = 9, 1,000 records", "ε", "missed points per quantile")
     axes.set_xscale("log")
@@ -256,18 +222,13 @@ def epsilon(evidence: Evidence) -> Figure:
     return figure
 
 
-def neighbors(evidence: Evidence) -> Figure:
+def neighbors(results: Results) -> Figure:
     """Swap against add-remove."""
     figure, (axes,) = drawing.panels(1, columns=1, height=4.2)
     figure.set_size_inches(7.5, 4.6)
     for name, kind in spec.NEIGHBORS:
-        samples = {
-            m: evidence.results.errors(
-                "missed",
-                Cell(study="neighbors", data="gaussian", contender=name, m=m, neighbors=kind),
-            )
-            for m in spec.FEW_COUNTS
-        }
+        cells = {m: spec.neighbors_cell(name, kind, m) for m in spec.FEW_COUNTS}
+        samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
         look = LOOKS[name]._replace(label=f"{name}, {kind}", line=NEIGHBOR_LINES[kind])
         drawing.plot(axes, Curve.of(samples), look)
     _finish(axes, "Gaussian, 1,000 records", "number of quantiles m", "missed points per quantile")
@@ -276,13 +237,13 @@ def neighbors(evidence: Evidence) -> Figure:
     return figure
 
 
-def sizes(evidence: Evidence) -> Figure:
+def sizes(results: Results) -> Figure:
     """Error against the number of records."""
     figure, (axes,) = drawing.panels(1, columns=1, height=4.2)
     figure.set_size_inches(7.5, 4.6)
     for name in spec.SIZE_CONTENDERS:
         samples = {
-            n: evidence.results.errors(
+            n: results.errors(
                 "missed", Cell(study="sizes", data="gaussian", contender=name, m=spec.ONE_M, n=n)
             )
             for n in spec.SIZES
@@ -295,7 +256,7 @@ def sizes(evidence: Evidence) -> Figure:
     return figure
 
 
-FIGURES: dict[str, Callable[[Evidence], Figure]] = {
+FIGURES: dict[str, Callable[[Results], Figure]] = {
     draw.__name__: draw
     for draw in (
         *(histograms, missed, distance, time, smoothness, shapes, bounds),
@@ -304,8 +265,8 @@ FIGURES: dict[str, Callable[[Evidence], Figure]] = {
 }
 
 
-def draw_all(evidence: Evidence, folder: Path) -> None:
+def draw_all(results: Results, folder: Path) -> None:
     """Every figure, as SVG and PNG."""
     with drawing.styled():
         for name, draw in FIGURES.items():
-            drawing.save(draw(evidence), folder / name)
+            drawing.save(draw(results), folder / name)

@@ -52,7 +52,9 @@ def _lines(title: str, total: int) -> Iterator[Callable[[], None]]:
         now = time.monotonic()
         if done == total or now - last >= SECONDS_BETWEEN_LINES:
             left = (now - start) / done * (total - done)
-            print(f"{title}: {done} of {total} runs, {left:.0f} s left", file=sys.stderr, flush=True)
+            print(
+                f"{title}: {done} of {total} runs, {left:.0f} s left", file=sys.stderr, flush=True
+            )
             last = now
 
     yield step

@@ -13,11 +13,11 @@ from benchmarks import paper_plain
 from dpquantiles.kernels.smooth import smooth_sensitivity
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.csmooth import shape as noise_shape
+from experiments.paper.cells import RECORDS, Cell
 from experiments.paper.contenders import CONTENDERS, Question, even_quantiles
-from experiments.paper.data import DATASETS, PAPER_BOUNDS, Bounds, Floats, Tables
+from experiments.paper.data import DATASETS, PAPER_BOUNDS, Floats, Tables
 from experiments.rows import Found
 
-RECORDS = 1000
 LARGEST_M = 29
 DIGITS = 7
 LINE_BY_LINE = "JointExp, line by line"
@@ -42,41 +42,34 @@ def plain(numbers: Any) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """Some trials of one contender at one question; trial numbers tell which records it gets."""
+    """Some trials of one cell; the number of a trial tells which records it gets."""
 
-    study: str
-    data: str
-    contender: str
-    m: int
+    cell: Cell
     first: int
     trials: int
-    n: int = RECORDS
-    epsilon: float = 1.0
-    bounds: Bounds | None = PAPER_BOUNDS
-    neighbors: str = "swap"
     shape: tuple[int, int] | None = None
     smoothness: tuple[float, ...] | None = None
 
     def question(self) -> Question:
         """What the contender is asked."""
         return Question(
-            q=even_quantiles(self.m),
-            epsilon=self.epsilon,
-            bounds=self.bounds,
-            resolution=DATASETS[self.data].resolution,
-            neighbors=self.neighbors,
+            q=even_quantiles(self.cell.m),
+            epsilon=self.cell.epsilon,
+            bounds=self.cell.bounds,
+            resolution=DATASETS[self.cell.data].resolution,
+            neighbors=self.cell.neighbors,
             shape=self.shape,
             smoothness=self.smoothness,
         )
 
     def measure(self, tables: Tables) -> Found:
         """Missed points and distance per quantile of every trial, or why it was refused."""
-        question, errors = self.question(), []
+        cell, question, errors = self.cell, self.question(), []
         for trial in range(self.first, self.first + self.trials):
-            values = tables.sample(self.data, self.n, trial)
-            bits = random.Random(f"{self.contender} {self.m} {trial}")
+            values = tables.sample(cell.data, cell.n, trial)
+            bits = random.Random(f"{cell.contender} {cell.m} {trial}")
             try:
-                answers = CONTENDERS[self.contender](values, question, bits)
+                answers = CONTENDERS[cell.contender](values, question, bits)
             except ValueError as refusal:
                 return {"refused": str(refusal)}
             true = true_quantiles(values, question.q)
@@ -162,9 +155,7 @@ class Timing:
     def measure(self, tables: Tables) -> Found:
         """Seconds of both, round by round; random bits come from the system, as in a release."""
         values = tables.sample("gaussian", self.n, 0)
-        question = Question(
-            q=even_quantiles(self.m), shape=self.shape, smoothness=self.smoothness
-        )
+        question = Question(q=even_quantiles(self.m), shape=self.shape, smoothness=self.smoothness)
         call = self._call(values, question)
         if self.n <= RECORDS:
             call()

@@ -24,7 +24,7 @@ SECTIONS = (
         "Missed points against the number of quantiles",
         "Figure “Average # misclassified points per quantile vs. # quantiles”",
         "ε = 1, 1,000 records, bounds [-100, 100], logarithmic axis, bands of one standard error. "
-        "JointExp, AppIndExp (δ = 1e-6), CSmooth (ρ = ε²/2, tuned t) and AggTree (tuned shape) as "
+        "JointExp, AppIndExp (δ = 1e-6), CSmooth (rho = ε²/2, tuned t) and AggTree (tuned shape) as "
         "the paper ran them; the blue line is this library, which is also told that values of the "
         "last two data sets have two decimals.",
     ),
@@ -86,7 +86,7 @@ SECTIONS = (
         "epsilon",
         "Beyond the paper: from little to much budget",
         "",
-        "csmooth gets ρ = ε²/2 and app_ind_exp δ = 1e-6, both weaker promises than ε.",
+        "csmooth gets rho = ε²/2 and app_ind_exp δ = 1e-6, both weaker promises than ε.",
     ),
     Section(
         "neighbors",

@@ -11,19 +11,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paper.runs import LARGEST_M, TunedSmoothness, TunedTree
+from experiments.paper.data import Tables
+from experiments.paper.runs import LARGEST_M, Run, TunedSmoothness, TunedTree
+from experiments.paper.scale import Scale, batches
 from experiments.rows import Rows, key
 
 Shape = tuple[int, int]
 
-MOST_LEAVES = 15**4
-"""Shapes with more leaves are left out: the paper's best ones have at most 12^3."""
+PANELS = ("gaussian", "uniform", "ratings", "pages")
+COUNTS = tuple(range(1, LARGEST_M + 1))
+TIMED_M = 30
+"""The paper states times for one more quantile than it has figures for."""
 
-SHAPES: tuple[Shape, ...] = tuple(
-    (height, branching)
-    for height, branching in itertools.product(range(2, 16), range(2, 16))
-    if branching**height <= MOST_LEAVES
-)
+WIDE = {"tried": 150, "lowest": 1e-10, "highest": 10.0}
+WIDE_COUNTS = (3, 9)
+TRIED_SHAPES = range(2, 16)
+"""Heights and branchings that are tried; the paper's best ones have at most 12^3 leaves."""
 
 _MISSED_HEIGHTS = (4, 3, 3, 3, 2, *(3,) * 24)
 _MISSED_BRANCHINGS = (
@@ -76,12 +79,10 @@ def tree_errors(
     return {shape: np.array(lines) for shape, lines in found.items()}
 
 
-def chosen(
-    rows: Rows, smooth_runs: Iterable[TunedSmoothness], tree_runs: Iterable[TunedTree]
-) -> Tuned:
-    """What the rows of tuning say is best; the paper's where a row is missing."""
-    found = smoothness(rows, smooth_runs)
-    trees = list(tree_runs)
+def chosen(rows: Rows, scale: Scale) -> Tuned:
+    """What the rows of tuning say is best."""
+    found = smoothness(rows, smooth_runs(scale))
+    trees = tree_runs(scale)
     shapes = {error: _best(tree_errors(rows, trees, error)) for error in PAPER_SHAPES}
     return Tuned({m: tuple(t.mean(axis=0).tolist()) for m, t in found.items()}, shapes)
 
@@ -92,4 +93,46 @@ def _best(errors: Mapping[Shape, NDArray[np.float64]]) -> tuple[Shape, ...]:
     return tuple(shapes[place] for place in means.argmin(axis=0)) if shapes else ()
 
 
-assert all(len(shapes) == LARGEST_M for shapes in PAPER_SHAPES.values())
+def smooth_runs(scale: Scale) -> list[TunedSmoothness]:
+    """The paper's choice of t, with one m more for the timings."""
+    trials, counts = range(scale.smooth_trials), (*COUNTS, TIMED_M)
+    return [TunedSmoothness(m=m, trial=trial) for m, trial in itertools.product(counts, trials)]
+
+
+def wide_smooth_runs(scale: Scale, tables: Tables) -> list[TunedSmoothness]:
+    """The wide range of t from which the paper started, on its own data sets too."""
+    names = ("standard", *(tables.name(panel) for panel in PANELS))
+    cells = itertools.product(names, WIDE_COUNTS, range(scale.smooth_trials))
+    return [
+        TunedSmoothness(data=data, m=m, trial=trial, **WIDE)  # type: ignore[arg-type]
+        for data, m, trial in cells
+    ]
+
+
+def tree_runs(scale: Scale) -> list[TunedTree]:
+    """Every shape, to choose from."""
+    return _trees(scale, scale.tree_trials, 0)
+
+
+def tree_checks(scale: Scale) -> list[TunedTree]:
+    """Every shape on fresh records, to compare what was chosen without the luck of the choice."""
+    return _trees(scale, scale.check_trials, CHECKS_FROM)
+
+
+def _trees(scale: Scale, total: int, first: int) -> list[TunedTree]:
+    return [
+        TunedTree(height=height, branching=branching, first=start, trials=trials)
+        for height, branching in itertools.product(TRIED_SHAPES, TRIED_SHAPES)
+        if branching**height <= scale.most_leaves
+        for start, trials in batches(total, first)
+    ]
+
+
+def tuning_runs(scale: Scale, tables: Tables) -> list[Run]:
+    """All that must be known before the tuned contenders can run."""
+    return [
+        *smooth_runs(scale),
+        *wide_smooth_runs(scale, tables),
+        *tree_runs(scale),
+        *tree_checks(scale),
+    ]

@@ -1,4 +1,4 @@
-"""Numbers with confidence intervals, from errors of trials; and what they say about a claim."""
+"""Numbers with 95 % confidence intervals, from errors of trials, and what they say of a claim."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -42,11 +42,14 @@ def bootstrapped(errors: Mapping[Any, Floats], statistic: Statistic) -> Measured
     rng = np.random.default_rng(SEED)
     draws = rng.multinomial(count, np.full(count, 1 / count), RESAMPLES)
     weights = np.vstack([np.ones(count), draws]) / count
-    found = statistic({name: weights @ lines[:count] for name, lines in errors.items()})
-    return _interval(found)
+    means = {name: weights @ lines[:count] for name, lines in errors.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _interval(statistic(means))
 
 
-def of_median(over: Sequence[float] | Floats, under: Sequence[float] | Floats) -> Measured | None:
+def median_ratio(
+    over: Sequence[float] | Floats, under: Sequence[float] | Floats
+) -> Measured | None:
     """The ratio of two medians of times that were taken in turn."""
     pairs = np.array([over, under], dtype=np.float64)
     if pairs.size == 0:
@@ -58,13 +61,13 @@ def of_median(over: Sequence[float] | Floats, under: Sequence[float] | Floats) -
     return _interval(np.concatenate([[value[0] / value[1]], first / second]))
 
 
-def of_mean(values: Sequence[float] | Floats) -> Measured | None:
+def mean_of(values: Sequence[float] | Floats) -> Measured | None:
     """A mean of few numbers, with the bootstrap interval."""
     column = np.asarray(values, dtype=np.float64)[:, None]
     return bootstrapped({"": column}, lambda means: means[""][:, 0])
 
 
-def of_share(hits: int, total: int) -> Measured | None:
+def share_of(hits: int, total: int) -> Measured | None:
     """A share, with Wilson's interval."""
     if total == 0:
         return None
@@ -76,10 +79,12 @@ def of_share(hits: int, total: int) -> Measured | None:
 
 
 def _interval(found: Floats) -> Measured | None:
-    if not np.isfinite(found[0]):
+    """The first number, and the middle of the others; an error of zero makes some of them none."""
+    others = found[1:][~np.isnan(found[1:])]
+    if not np.isfinite(found[0]) or not len(others):
         return None
     tail = 100 * (1 - LEVEL) / 2
-    low, high = np.nanpercentile(found[1:], [tail, 100 - tail])
+    low, high = np.percentile(others, [tail, 100 - tail], method="inverted_cdf")
     return Measured(float(found[0]), float(min(low, found[0])), float(max(high, found[0])))
 
 
