@@ -16,8 +16,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import rows
-from experiments.paper import data, progress, report, runs, scale, spec, tuning
+from experiments import progress, rows
+from experiments.paper import data, report, runs, scale, spec, tuning
 from experiments.paper.data import Tables
 from experiments.paper.results import Results
 from experiments.paper.runs import Run, Trials

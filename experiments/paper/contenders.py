@@ -46,7 +46,9 @@ Answer = Callable[[Floats, Question, random.Random], Floats]
 
 def view_of(values: Floats, question: Question) -> dpq.ArrayView:
     """The records on a grid so fine that it does not matter: the paper knows no grid."""
-    return dpq.ArrayView(values, dpq.UniformGrid(*(question.bounds or PAPER_BOUNDS)))
+    assert question.bounds is not None
+    lower, upper = question.bounds
+    return dpq.ArrayView(values, dpq.UniformGrid(float(lower), float(upper)))
 
 
 def joint_exp(values: Floats, question: Question, bits: random.Random) -> Floats:

@@ -66,12 +66,14 @@ DATASETS = {
     "delays": Dataset(title="Flight delays, minutes / 100", resolution=0.01),
     "late": Dataset(title="Delays of late flights / 100", resolution=0.01),
     "standard": Dataset(title="N(0, 1), for tuning"),
-    "hours": Dataset(title="Hours worked per week", bounds=(0, 168), resolution=1),
-    "income": Dataset(title="Income in dollars", bounds=(-20_000, 1_000_000), resolution=1),
-    "stars": Dataset(title="Goodreads ratings", bounds=(0, 5), resolution=0.01),
-    "minutes": Dataset(title="Flight delays in minutes", bounds=(-180, 1440), resolution=1),
-    "made-up hours": Dataset(title="Made-up hours", bounds=(0, 168), resolution=1),
-    "made-up income": Dataset(title="Made-up income", bounds=(-20_000, 1_000_000), resolution=1),
+    "hours": Dataset(title="Hours worked per week", bounds=(0.0, 168.0), resolution=1),
+    "income": Dataset(title="Income in dollars", bounds=(-20_000.0, 1_000_000.0), resolution=1),
+    "stars": Dataset(title="Goodreads ratings", bounds=(0.0, 5.0), resolution=0.01),
+    "minutes": Dataset(title="Flight delays in minutes", bounds=(-180.0, 1440.0), resolution=1),
+    "made-up hours": Dataset(title="Made-up hours", bounds=(0.0, 168.0), resolution=1),
+    "made-up income": Dataset(
+        title="Made-up income", bounds=(-20_000.0, 1_000_000.0), resolution=1
+    ),
 }
 
 STAND_INS = {

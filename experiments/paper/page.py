@@ -96,11 +96,14 @@ def _verdicts(findings: Sequence[Finding]) -> str:
     heads = "".join(f"<th>{_text(column)}</th>" for column in columns)
     lines = [f"<table><tr><th>claim</th><th>of</th>{heads}</tr>"]
     for sentence, own in sentences(findings).items():
-        for of in dict.fromkeys(finding.of for finding in own):
+        rows = list(dict.fromkeys(finding.of for finding in own))
+        words = f"{_text(sentence)} <span class=note>(the paper: {_text(own[0].paper)})</span>"
+        first = f"<td rowspan={len(rows)}>{words}</td>"
+        for of in rows:
             cells = {finding.data: finding for finding in own if finding.of == of}
             row = "".join(f"<td>{_cell(cells.get(column))}</td>" for column in columns)
-            words = f"{_text(sentence)} <span class=note>(the paper: {_text(own[0].paper)})</span>"
-            lines.append(f"<tr><td>{words}</td><td>{_text(of)}</td>{row}</tr>")
+            lines.append(f"<tr>{first}<td>{_text(of)}</td>{row}</tr>")
+            first = ""
     return "".join([*lines, "</table>"])
 
 

@@ -24,9 +24,10 @@ SECTIONS = (
         "Missed points against the number of quantiles",
         "Figure “Average # misclassified points per quantile vs. # quantiles”",
         "ε = 1, 1,000 records, bounds [-100, 100], logarithmic axis, bands of one standard error. "
-        "JointExp, AppIndExp (δ = 1e-6), CSmooth (rho = ε²/2, tuned t) and AggTree (tuned shape) as "
-        "the paper ran them; the blue line is this library, which is also told that values of the "
-        "last two data sets have two decimals.",
+        "JointExp, AppIndExp (δ = 1e-6), CSmooth (rho = ε²/2, tuned t) and AggTree (tuned shape) "
+        "as the paper ran them, but AggTree is this library's, whose counts are made consistent "
+        "and nonnegative. The blue line is dpquantiles as users call it; it is also told that values "
+        "of the last two data sets have two decimals.",
     ),
     Section(
         "distance",

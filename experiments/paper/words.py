@@ -1,5 +1,6 @@
 """Numbers, verdicts and tables in words: what the page and the summary share."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ class Report(NamedTuple):
 def number(value: float) -> str:
     """Three digits, without an exponent where that can be read."""
     size = abs(value)
+    if math.isinf(size):
+        return "∞"
     if size >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if size >= 1e-4 or size == 0 else f"{value:.1e}"

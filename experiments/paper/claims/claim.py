@@ -31,8 +31,8 @@ class Finding:
     command: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The line as plain values."""
-        return asdict(self)
+        """The line as plain values; an interval without an upper end has none."""
+        return asdict(self) | {"high": self.high if math.isfinite(self.high) else None}
 
 
 @dataclass(frozen=True, kw_only=True)
