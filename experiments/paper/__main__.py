@@ -26,6 +26,7 @@ from experiments.paper.scale import Scale
 PROCESSES = 2
 SHUFFLE_SEED = 1
 PARTS = ("tuning", "accuracy", "bounds", "many", "tied", "epsilon", "neighbors", "sizes", "timing")
+NEED_TUNING = {"tuning", "accuracy", "bounds", "timing"}
 FAILED, IN_USE, INTERRUPTED = 1, 2, 130
 
 
@@ -70,10 +71,11 @@ def _paths(variable: str) -> list[Path]:
 def reproduce(folder: Path, size: Scale, tables: Tables, parts: Sequence[str]) -> int:
     """Everything, in a folder that is ours."""
     kept = folder / "rows" / "rows.jsonl"
-    failures = _collect("tuning", tuning.tuning_runs(size, tables), kept, tables, PROCESSES)
+    tunings = tuning.tuning_runs(size, tables) if NEED_TUNING & set(parts) else []
+    failures = _collect("tuning", tunings, kept, tables, PROCESSES)
     tuned = tuning.chosen(rows.read(kept), size)
     asked = [run for run in spec.trial_runs(size, tables, tuned) if run.cell.study in parts]
-    timings = spec.timing_runs(size, tuned) if "timing" in parts else []
+    timings = list(spec.timing_runs(size, tuned)) if "timing" in parts else []
     if size.beside == "nothing":
         failures |= _collect("trials", _shuffled(asked), kept, tables, PROCESSES)
         failures |= _collect("timings", timings, kept, tables, 1)

@@ -141,7 +141,7 @@ def load(paths: Iterable[Path]) -> Tables:
         try:
             columns |= _columns(path)
         except (OSError, ValueError, csv.Error) as problem:
-            messages.append(f"{path} is not used: {problem}")
+            messages.append(f"{path} is not used: {problem}; Goodreads is {GOODREADS}")
     messages += [_absent(name) for name in COLUMNS if name not in columns]
     return Tables(columns, tuple(sorted(messages)))
 
@@ -163,7 +163,7 @@ def _columns(path: Path) -> dict[str, Floats]:
         found = _columns_of(path)
     if not found:
         known = ", ".join(column.header for column in COLUMNS.values())
-        raise ValueError(f"it must have a column of {known}; see {GOODREADS}")
+        raise ValueError(f"it must have a column of {known}")
     return found
 
 

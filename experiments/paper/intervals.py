@@ -50,15 +50,17 @@ def bootstrapped(errors: Mapping[Any, Floats], statistic: Statistic) -> Measured
 def median_ratio(
     over: Sequence[float] | Floats, under: Sequence[float] | Floats
 ) -> Measured | None:
-    """The ratio of two medians of times that were taken in turn."""
-    pairs = np.array([over, under], dtype=np.float64)
-    if pairs.size == 0:
+    """The ratio of two medians of times."""
+    if not len(over) or not len(under):
         return None
     rng = np.random.default_rng(SEED)
-    picks = rng.integers(0, pairs.shape[1], (RESAMPLES, pairs.shape[1]))
-    first, second = np.median(pairs[:, picks], axis=2)
-    value = np.median(pairs, axis=1)
-    return _interval(np.concatenate([[value[0] / value[1]], first / second]))
+    return _interval(_medians(rng, over) / _medians(rng, under))
+
+
+def _medians(rng: np.random.Generator, values: Sequence[float] | Floats) -> Floats:
+    """The median itself, and those of resamples."""
+    picked = rng.choice(values, (RESAMPLES, len(values)))
+    return np.concatenate([[np.median(values)], np.median(picked, axis=1)])
 
 
 def mean_of(values: Sequence[float] | Floats) -> Measured | None:

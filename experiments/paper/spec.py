@@ -58,11 +58,13 @@ def _trials(cell: Cell, cut: Iterator[tuple[int, int]]) -> Iterator[Trials]:
 
 
 def _tuned_trials(cell: Cell, tuned: Tuned, total: int) -> Iterator[Trials]:
-    """Batches with the parameters that a tuned contender needs; a tree has two shapes at most."""
+    """Batches with the parameters that a tuned contender needs; none before it was tuned."""
     shapes: set[Shape | None] = {None}
     if cell.contender == "AggTree":
-        shapes = {best[cell.m - 1] for best in tuned.shapes.values()}
-    t = tuned.smoothness[cell.m] if cell.contender == "CSmooth" else None
+        shapes = {best[cell.m - 1] for best in tuned.shapes.values() if best}
+    t = tuned.smoothness.get(cell.m) if cell.contender == "CSmooth" else None
+    if cell.contender == "CSmooth" and t is None:
+        return
     for shape, (first, trials) in itertools.product(sorted(shapes, key=str), batches(total)):
         yield Trials(cell=cell, first=first, trials=trials, shape=shape, smoothness=t)
 
@@ -150,26 +152,28 @@ def size_runs(scale: Scale) -> Iterator[Trials]:
         )
 
 
-def timing_runs(scale: Scale, tuned: Tuned) -> list[Timing]:
+def timing_runs(scale: Scale, tuned: Tuned) -> Iterator[Timing]:
     """Times at 1000 records for many m, and at 1000 and a million records for m = 30."""
-    cells = [(TIMED_SIZES[0], m) for m in TIMED_COUNTS] + [(n, TIMED_M) for n in TIMED_SIZES]
-    return [
-        Timing(
+    if not tuned.smoothness or not tuned.shapes["missed"]:
+        return
+    cells = [(RECORDS, m) for m in TIMED_COUNTS] + [(n, TIMED_M) for n in TIMED_SIZES]
+    for (n, m), name in itertools.product(cells, TIMED_CONTENDERS):
+        # Line by line, a million records would take minutes and many gigabytes.
+        if name == LINE_BY_LINE and n > RECORDS:
+            continue
+        shape = tuned.shapes["missed"][min(m, LARGEST_M) - 1]
+        yield Timing(
             contender=name,
             n=n,
             m=m,
             rounds=_rounds(scale, name, n),
             beside=scale.beside,
-            shape=tuned.shapes["missed"][min(m, LARGEST_M) - 1] if name == "AggTree" else None,
+            shape=shape if name == "AggTree" else None,
             smoothness=tuned.smoothness[m] if name == "CSmooth" else None,
         )
-        for (n, m), name in itertools.product(cells, TIMED_CONTENDERS)
-        # Line by line, a million records would take minutes and many gigabytes.
-        if not (name == LINE_BY_LINE and n > TIMED_SIZES[0])
-    ]
 
 
 def _rounds(scale: Scale, name: str, n: int) -> int:
-    if n == TIMED_SIZES[0]:
+    if n == RECORDS:
         return scale.rounds
     return 1 if name in {"JointExp", "AppIndExp"} else 3
