@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
-PLOTTING := $(VENV)/.plotting
+PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 
 .PHONY: demo test test-slow lint bench figures accuracy-table paper paper-quick clean
@@ -34,10 +34,10 @@ accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
 
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
-paper: $(PLOTTING)
+paper: $(PAPER)
 	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
 
-paper-quick: $(PLOTTING)
+paper-quick: $(PAPER)
 	$(BIN)/python -m experiments.paper --quick $(if $(GOODREADS),--goodreads $(GOODREADS))
 
 $(BIN)/python:
@@ -50,15 +50,15 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(PLOTTING): pyproject.toml | $(BIN)/python
-	@echo "Setting up $(VENV) with matplotlib (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot]'
+$(PAPER): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for the paper's experiments (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[paper]'
 	@touch $@ $(RUNTIME)
 
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(RUNTIME) $(PLOTTING)
+	@touch $@ $(RUNTIME) $(PAPER)
 
 clean:
 	rm -rf $(VENV) build dist

@@ -1,5 +1,6 @@
 """The kinds of runs: each knows its public numbers and how to measure its row."""
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -33,6 +34,11 @@ def missed_points(values: Floats, true: Floats, answers: Floats) -> Floats:
     ordered = np.sort(values)
     ranks = (np.searchsorted(ordered, points, side="right") for points in (true, answers))
     return np.abs(np.subtract(*ranks)).astype(np.float64)
+
+
+def rank_of(q: float) -> int:
+    """The rank, from one, of the true quantile; tolerant of how q was rounded."""
+    return math.ceil(round(q * RECORDS, 9))
 
 
 def plain(numbers: Any) -> list[Any]:
@@ -133,7 +139,7 @@ class TunedSmoothness:
         log_noise = 2.5 * sigma**2 - np.log(t / 5) + 3 * np.log(sigma)
         best = []
         for q in even_quantiles(self.m):
-            center = int(np.ceil(round(q * RECORDS, 9)))
+            center = rank_of(q)
             found = np.log([smooth_sensitivity(records, center, each) for each in t.tolist()])
             best.append(t[np.argmin(found + log_noise)])
         return {"t": plain(best)}

@@ -6,6 +6,7 @@ from statistics import fmean, geometric_mean
 import pytest
 
 from experiments.paper import claims
+from experiments.paper.cells import Cell
 from experiments.paper.claims import Finding
 from experiments.paper.intervals import BETTER, FAILS, HOLDS
 from experiments.paper.results import Results
@@ -65,6 +66,12 @@ def test_the_sharpest_increase(findings: list[Finding], name: str) -> None:
     expected = max(mean(name, m + 5, "distance") / mean(name, m, "distance") for m in range(1, 25))
     found = the(findings, "sharp increase", SUBJECTS.get(name, name))
     assert found.measured == pytest.approx(expected)
+
+
+def test_errors_of_all_batches_are_in_the_order_of_their_trials() -> None:
+    cell = Cell(study="accuracy", data="gaussian", contender="JointExp", m=7)
+    found = stored.results().errors("missed", cell)
+    assert found.tolist() == stored.ERRORS_BY_NAME["JointExp"]["missed"][6]
 
 
 def test_times(findings: list[Finding]) -> None:

@@ -69,25 +69,41 @@ def test_the_remedy_for_ties_answers_with_values_that_records_can_have(
     assert np.count_nonzero(answers == 40) >= 3
 
 
+def test_a_quantile_has_the_rank_below_which_its_share_lies() -> None:
+    assert [runs.rank_of(q) for q in (0.001, 1 / 3, 0.5, 0.7, 0.999)] == [1, 334, 500, 700, 999]
+    # 0.7 * 1000 is a little more than 700 when it comes as 7 tenths of something.
+    assert runs.rank_of(7 / 10 + 1e-16) == 700
+
+
 def test_tuned_t_has_the_least_variance_by_the_papers_formulas(tables: data.Tables) -> None:
-    run = runs.TunedSmoothness(m=2, trial=0, tried=6)
+    run = runs.TunedSmoothness(m=2, trial=0)
     values = np.sort(tables.sample("standard", 1000, 0))
     x = np.concatenate([np.full(1001, -100.0), values, np.full(1001, 100.0)])
     for q, found in zip((1 / 3, 2 / 3), run.measure(tables)["t"], strict=True):
-        center = 1001 + math.ceil(q * 1000) - 1
-        variances = {t: _variance(x, center, t, 1 / math.sqrt(2)) for t in np.geomspace(0.01, 1, 6)}
+        center = 1001 + runs.rank_of(q) - 1
+        variances = {
+            t: _variance(x, center, t, 1 / math.sqrt(2)) for t in np.geomspace(0.01, 1, 50)
+        }
         assert found == pytest.approx(min(variances, key=variances.__getitem__), rel=1e-6)
 
 
 def _variance(x: data.Floats, j: int, t: float, epsilon: float) -> float:
     """2 S^2 / (exp(-5 sigma^2) (epsilon - t / sigma)^2), all as written in the appendix."""
     smooth = max(
-        math.exp(-t * m) * max(x[j + k] - x[j + k - m - 1] for k in range(m + 2))
-        for m in range(0, 1000)
+        math.exp(-t * m) * np.max(x[j : j + m + 2] - x[j - m - 1 : j + 1]) for m in range(1000)
     )
     roots = np.roots([5 * epsilon / t, -5, 0, -1])
     sigma = float(roots[np.abs(roots.imag) < 1e-9].real[0])
     return float(2 * smooth**2 / (math.exp(-5 * sigma**2) * (epsilon - t / sigma) ** 2))
+
+
+def test_shapes_are_checked_on_records_that_did_not_choose_them() -> None:
+    chosen = {t for run in tuning.tree_runs(FULL) for t in range(run.first, run.first + run.trials)}
+    fresh = {
+        t for run in tuning.tree_checks(FULL) for t in range(run.first, run.first + run.trials)
+    }
+    assert (len(chosen), len(fresh)) == (50, 150)
+    assert not chosen & fresh
 
 
 def test_a_tree_answers_all_questions_at_once(tables: data.Tables) -> None:
