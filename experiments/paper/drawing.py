@@ -20,6 +20,9 @@ from experiments.paper.runs import LINE_BY_LINE
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#B0528A"
 BLACK, BROWN, SKY, GRAY = "#111111", "#8A5A00", "#3A93C6", "#6E6E6E"
 
+DEEPEST = 4.0
+"""A band goes down to this part of its mean at most."""
+
 TICKS = tuple(a * 10.0**b for b in range(-5, 8) for a in (1, 3))
 
 
@@ -80,12 +83,11 @@ def plot(axes: Axes, curve: Curve, look: Look, *, least: float = 0.0) -> None:
     if not len(curve.x):
         axes.plot([], [], look.line, color=look.color, marker=look.marker, label=look.label)
         return
-    low, high = curve.mean - curve.error, curve.mean + curve.error
-    band = (np.maximum(low, least), np.maximum(high, least))
-    axes.fill_between(curve.x, *band, color=look.color, alpha=0.2, linewidth=0)
+    middle = np.maximum(curve.mean, least)
+    axes.fill_between(curve.x, *band(curve, least), color=look.color, alpha=0.2, linewidth=0)
     axes.plot(
         curve.x,
-        np.maximum(curve.mean, least),
+        middle,
         look.line,
         color=look.color,
         linewidth=look.width,
@@ -93,6 +95,12 @@ def plot(axes: Axes, curve: Curve, look: Look, *, least: float = 0.0) -> None:
         markersize=4,
         label=look.label,
     )
+
+
+def band(curve: Curve, least: float = 0.0) -> tuple[Floats, Floats]:
+    """One standard error on either side, cut where a log axis would run away towards zero."""
+    low = np.maximum(curve.mean - curve.error, curve.mean / DEEPEST)
+    return np.maximum(low, least), np.maximum(curve.mean + curve.error, least)
 
 
 def log_scale(axis: Any) -> None:

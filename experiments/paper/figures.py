@@ -21,7 +21,7 @@ from experiments.paper.tuning import COUNTS, PANELS, PAPER_SHAPES, TIMED_M
 M_TICKS = (1, 5, 10, 15, 20, 25, 29)
 HISTOGRAM_RECORDS = 10_000
 HISTOGRAM_BINS = 100
-LEAST_SHOWN = 0.03
+LEAST_SHOWN = {"missed": 0.03, "distance": 1e-4}
 """Errors below this are drawn here on log axes; some are zero."""
 
 
@@ -53,7 +53,7 @@ def _error_figure(results: Results, error: str, label: str) -> Figure:
         for name in (*PAPER, OURS):
             cells = {m: Cell(study="accuracy", data=data, contender=name, m=m) for m in COUNTS}
             curve = Curve.of({m: results.errors(error, cell) for m, cell in cells.items()})
-            drawing.plot(place, curve, LOOKS[name]._replace(marker=""))
+            drawing.plot(place, curve, LOOKS[name]._replace(marker=""), least=LEAST_SHOWN[error])
         _finish(place, results.title(panel), "number of quantiles m", label)
         drawing.named_ticks(place, M_TICKS, [str(m) for m in M_TICKS])
     drawing.legend(figure, axes[0])
@@ -165,7 +165,7 @@ def bounds(results: Results) -> Figure:
         for name in (*PAPER, OURS):
             cells = [spec.bounds_cell(data, name, factor) for factor in spec.LOOSENESS]
             samples = {x: results.errors("missed", cell) for x, cell in enumerate(cells)}
-            drawing.plot(place, Curve.of(samples), LOOKS[name])
+            drawing.plot(place, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN["missed"])
         _finish(place, results.title(panel), "bounds", "missed points per quantile")
         drawing.named_ticks(place, range(4), ["±100", "±1,000", "±100,000", "none"])
         place.set_xlim(-0.2, 3.2)
@@ -183,7 +183,7 @@ def many(results: Results) -> Figure:
                 for m in spec.MANY_COUNTS
             }
             samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
-            drawing.plot(place, Curve.of(samples), LOOKS[name])
+            drawing.plot(place, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN["missed"])
         title = f"Gaussian, {n:,} records"
         _finish(place, title, "number of quantiles m", "missed points per quantile")
         place.set_xscale("log")
@@ -200,7 +200,7 @@ def tied(results: Results) -> Figure:
         for name in spec.TIED_CONTENDERS:
             cells = {m: spec.tied_cell(data, name, m) for m in spec.FEW_COUNTS}
             samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
-            drawing.plot(place, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN)
+            drawing.plot(place, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN["missed"])
         _finish(place, results.title(wanted), "number of quantiles m", "missed points per quantile")
         drawing.named_ticks(place, spec.FEW_COUNTS, [str(m) for m in spec.FEW_COUNTS])
     drawing.legend(figure, axes[0])
@@ -214,7 +214,7 @@ def epsilon(results: Results) -> Figure:
     for name in spec.EPSILON_CONTENDERS:
         cells = {value: spec.epsilon_cell(name, value) for value in spec.EPSILONS}
         samples = {value: results.errors("missed", cell) for value, cell in cells.items()}
-        drawing.plot(axes, Curve.of(samples), LOOKS[name])
+        drawing.plot(axes, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN["missed"])
     _finish(axes, "Gaussian, m = 9, 1,000 records", "ε", "missed points per quantile")
     axes.set_xscale("log")
     drawing.named_ticks(axes, spec.EPSILONS, [f"{value:g}" for value in spec.EPSILONS])
@@ -230,7 +230,7 @@ def neighbors(results: Results) -> Figure:
         cells = {m: spec.neighbors_cell(name, kind, m) for m in spec.FEW_COUNTS}
         samples = {m: results.errors("missed", cell) for m, cell in cells.items()}
         look = LOOKS[name]._replace(label=f"{name}, {kind}", line=NEIGHBOR_LINES[kind])
-        drawing.plot(axes, Curve.of(samples), look)
+        drawing.plot(axes, Curve.of(samples), look, least=LEAST_SHOWN["missed"])
     _finish(axes, "Gaussian, 1,000 records", "number of quantiles m", "missed points per quantile")
     drawing.named_ticks(axes, spec.FEW_COUNTS, [str(m) for m in spec.FEW_COUNTS])
     drawing.legend(figure, axes, columns=2)
@@ -248,7 +248,7 @@ def sizes(results: Results) -> Figure:
             )
             for n in spec.SIZES
         }
-        drawing.plot(axes, Curve.of(samples), LOOKS[name])
+        drawing.plot(axes, Curve.of(samples), LOOKS[name], least=LEAST_SHOWN["missed"])
     _finish(axes, "Gaussian, m = 9", "number of records", "missed points per quantile")
     axes.set_xscale("log")
     drawing.named_ticks(axes, spec.SIZES, [f"{n:,}" for n in spec.SIZES])

@@ -32,6 +32,7 @@ th, td { border-bottom: 1px solid #ccc; padding: .3rem .5rem; text-align: left;
          vertical-align: top; }
 th { background: #f2f2f2; } td.number { text-align: right; white-space: nowrap; }
 table.narrow { font-size: 12px; } table.narrow td, table.narrow th { padding: .2rem .25rem; }
+table.narrow td { white-space: nowrap; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .holds { color: #00563f; } .better { color: #004a73; } .fails { color: #8f3b00; }
 .note { color: #444; font-weight: 400; } code { background: #f2f2f2; padding: 0 .2rem; }

@@ -55,18 +55,19 @@ SECTIONS = (
         "shapes",
         "The tuned height and branching of AggTree",
         "Both tables “Tuned height and branching parameters”",
-        "Heights 2 to 15 and branchings 2 to 15 with at most 15⁴ leaves, on N(0, 1). The figure "
-        "compares the paper's choice with ours on fresh records that took no part in choosing: a "
-        "bar (two standard errors) that meets zero is a difference within noise. The paper's tree "
-        "adds Laplace noise of scale h/ε; under swap neighbors 2h/ε is due, which ours pays, and "
-        "ours also makes the counts nonnegative: both shift the best shape a little.",
+        "Heights 2 to 15 and branchings 2 to 15 with at most 15⁴ leaves (a quick run: 15³), on "
+        "N(0, 1). The figure compares the paper's choice with ours on fresh records that took no "
+        "part in choosing: a bar (two standard errors) that meets zero is a difference within "
+        "noise. As described, the paper's tree has Laplace noise of scale h/ε; under swap "
+        "neighbors 2h/ε is due, which ours pays, and ours makes the counts nonnegative: either "
+        "may move the best shape.",
     ),
     Section(
         "bounds",
         "Sensitivity to the bounds",
         "Footnote “choosing loose bounds does not greatly affect utility”",
-        "m = 9. Bounds as in the paper, 10 and 1,000 times looser, and none, which only this "
-        "library can do without.",
+        "m = 9. Bounds as in the paper, 10 and 1,000 times looser, and none at all, which the "
+        "paper's mechanisms cannot do.",
     ),
     Section(
         "many",
@@ -80,7 +81,8 @@ SECTIONS = (
         "Beyond the paper: tied data",
         "Footnote on duplicate points",
         "ε = 1, 1,000 records, sensible bounds. The paper's mechanism gives no mass to tied "
-        "values; the paper suggests small noise on the data. An error of zero is drawn at the "
+        "values; the paper suggests small noise on the data, whose best case is shown: as "
+        "wide as the resolution, with answers rounded to it. An error of zero is drawn at the "
         "bottom.",
     ),
     Section(

@@ -74,7 +74,7 @@ def shape_rows(results: Results, error: str) -> Iterator[tuple[str, ...]]:
             f"{own[0]}, {own[1]}",
             number(float(first.mean())),
             number(float(second.mean())),
-            f"{change.mean():+.2g} ± {number(2 * standard_error(change))}",
+            f"{change.mean():+.2g} ± {2 * standard_error(change):.2g}",
             _compared(theirs, own, change),
         )
 

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.paper import __main__ as command
 from experiments.paper import report
+from experiments.paper.drawing import Curve, band
 from experiments.paper.figures import FIGURES
 from experiments.paper.scale import QUICK
 from experiments.paper.sections import SECTIONS
@@ -31,6 +33,14 @@ def test_every_figure_is_there_twice_and_has_its_section(folder: Path) -> None:
         assert (folder / "figures" / f"{name}.svg").stat().st_size > 1000
         assert (folder / "figures" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
     assert {section.figure for section in SECTIONS} == set(FIGURES)
+
+
+def test_a_band_does_not_stretch_a_log_axis() -> None:
+    curve = Curve.of({1: np.array([0.0, 6.0]), 2: np.array([4.0, 6.0]), 3: np.array([])})
+    assert list(curve.x) == [1, 2]
+    low, high = band(curve)
+    assert low.tolist() == [0.75, 4.0]
+    assert high.tolist() == [6.0, 6.0]
 
 
 def test_the_page_needs_no_other_file(folder: Path) -> None:
