@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
+PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table interval-coverage clean
+.PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table \
+	interval-coverage paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -41,6 +43,13 @@ accuracy-table: $(DEVELOPMENT)
 interval-coverage: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.interval_coverage
 
+# Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
+paper: $(PAPER)
+	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
+
+paper-quick: $(PAPER)
+	$(BIN)/python -m experiments.paper --quick $(if $(GOODREADS),--goodreads $(GOODREADS))
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "dpquantiles needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
@@ -51,10 +60,15 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+$(PAPER): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for the paper's experiments (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[paper]'
+	@touch $@ $(RUNTIME)
+
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(RUNTIME)
+	@touch $@ $(RUNTIME) $(PAPER)
 
 clean:
 	rm -rf $(VENV) build dist
