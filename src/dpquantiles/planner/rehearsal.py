@@ -1,0 +1,245 @@
+"""Rehearsals: many draws of a mechanism on a reference data set, and how far off they are.
+
+Mechanisms made of JointExps are drawn by `chains.py`, which costs little enough for hundreds of
+draws of hundreds of quantiles; all others by themselves, with seeded bits. Everything is seeded: a
+rehearsal of the same public numbers gives the same errors.
+
+JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
+units of several records, `scale`: n / scale records at rate * scale have the same errors, in units.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.grid import MOST_STEPS
+from dpquantiles.kernels import tree
+from dpquantiles.mechanisms.agg_tree import AggTree, ReleasedTree
+from dpquantiles.mechanisms.ind_exp import OneByOne
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
+from dpquantiles.planner.chains import Chains, Drawn
+from dpquantiles.planner.reference import Reference
+from dpquantiles.privacy import Neighbors
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SEED = 20210215
+COARSEST_RATE = 0.1
+"""A unit of ranks is so many records that the rate per unit is at most this."""
+
+MOST_CELLS = 1 << 22
+"""Cells of a batch of chains: about a quarter of a gigabyte."""
+
+
+def draws_of(m: int) -> int:
+    """How many draws a rehearsal makes for m quantiles."""
+    return 512 if m <= 64 else 256
+
+
+def rehearse(mechanism: Any, view: Reference) -> Floats:
+    """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order.
+
+    The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
+    """
+    for family, run in REHEARSALS.items():
+        if isinstance(mechanism, family):
+            return run(mechanism, view)
+    return _by_itself(mechanism, view)
+
+
+def rank_errors(view: Reference, q: Floats, steps: Ints) -> Floats:
+    """The tie-aware errors of answers, row by row."""
+    below, through = (found.reshape(steps.shape) for found in view.ranks(steps.ravel()))
+    wanted = q * view.n
+    return np.maximum(0.0, np.maximum(below - wanted, wanted - through))
+
+
+def _units(rate: float, view: Reference) -> int:
+    """How many records a unit of ranks has."""
+    return max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
+
+
+def _joint(mechanism: JointExp, view: Reference) -> Floats:
+    q = np.sort(mechanism.q)
+    rate = mechanism.epsilon / (2 * mechanism.sensitivity)
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    targets = np.rint(q * coarse.n).astype(np.int64)
+    part = Part.whole(coarse)
+    rng = np.random.default_rng(SEED)
+    steps = _drawn(part, targets, rate * unit, rng, np.zeros(draws_of(len(q)), dtype=np.int64))
+    return rank_errors(coarse, q, steps) * unit
+
+
+def _one_by_one(mechanism: OneByOne, view: Reference) -> Floats:
+    q = np.sort(mechanism.q)
+    sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
+    rate = mechanism.each / (2 * sensitivity)
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    rng = np.random.default_rng(SEED)
+    walks, part = np.zeros(draws_of(len(q)), dtype=np.int64), Part.whole(coarse)
+    targets = np.rint(q * coarse.n).astype(np.int64)
+    columns = [_drawn(part, targets[k : k + 1], rate * unit, rng, walks) for k in range(len(q))]
+    return rank_errors(coarse, q, np.sort(np.concatenate(columns, axis=1), axis=1)) * unit
+
+
+def _recursive(mechanism: RecursiveJointExp, view: Reference) -> Floats:
+    q, rate = np.sort(mechanism.q), mechanism.node_epsilon / 2
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
+    fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
+    targets = np.array([0, *np.rint(q * coarse.n).astype(np.int64), coarse.n])
+    rng, many = np.random.default_rng(SEED), draws_of(len(q))
+    cuts = np.zeros((len(targets), many), dtype=np.int64)
+    cuts[-1] = fine.points - 1
+    level = [mechanism.tree]
+    while level:
+        for node in level:
+            _find_cuts(node, fine, targets, cuts, rate * unit, rng)
+        level = [child for node in level for child in node.children if child]
+    steps = cuts[1:-1].T // fine.labels
+    return rank_errors(coarse, q, steps) * unit
+
+
+def _find_cuts(
+    node: Node, view: Reference, targets: Ints, cuts: Ints, rate: float, rng: np.random.Generator
+) -> None:
+    """Draws the inner cuts of a node, for all draws of its end points at once."""
+    first, last = node.cuts[0], node.cuts[-1]
+    whole = last == len(targets) - 1
+    part = Part.between(view, cuts[first], cuts[last], last=whole)
+    inner = list(node.cuts[1:-1])
+    nominal = targets[last] - targets[first]
+    wanted = targets[inner] - targets[first]
+    found = _drawn(part, wanted, rate, rng, np.arange(cuts.shape[1]), nominal=int(nominal))
+    cuts[inner] = found.T + cuts[first]
+
+
+class Part:
+    """Runs of records of a reference between two steps, one per data set of a batch."""
+
+    def __init__(self, view: Reference, start: Ints, stop: Ints, low: Ints, high: Ints) -> None:
+        self.view, self.start, self.stop, self.low, self.high = view, start, stop, low, high
+
+    @classmethod
+    def whole(cls, view: Reference) -> "Part":
+        """All records, as a single data set."""
+        return cls(view, *(np.array([x]) for x in (0, view.n, 0, view.points - 1)))
+
+    @classmethod
+    def between(cls, view: Reference, low: Ints, high: Ints, *, last: bool) -> "Part":
+        """The records from low up to high, which the last part includes."""
+        start, stop = view.ranks(low)[0], view.ranks(high)[0]
+        return cls(view, start, np.full_like(stop, view.n) if last else stop, low, high)
+
+    @property
+    def n(self) -> Ints:
+        """The number of records of every data set."""
+        return self.stop - self.start
+
+    def records(self, targets: Ints, first: int, width: int, chosen: slice) -> Ints:
+        """What `Chains` asks of the data sets of a slice."""
+        start, n = self.start[chosen], self.n[chosen]
+        index = (targets[:, None] + np.arange(first - 1, first - 1 + width))[:, None, :]
+        inside = (index >= 0) & (index < n[:, None])
+        place = np.where(inside, index + start[:, None], 0)
+        steps = self.view.order_statistics(np.minimum(place, self.view.n - 1))
+        low, high = self.low[chosen][:, None], self.high[chosen][:, None]
+        steps = np.clip(steps, low, high) - low
+        return np.where(inside, steps, np.where(index < 0, -1, high - low + 1))
+
+
+def _drawn(
+    part: Part,
+    targets: Ints,
+    rate: float,
+    rng: np.random.Generator,
+    walks: Ints,
+    *,
+    nominal: int | None = None,
+) -> Ints:
+    """Answers of JointExp on every data set of a part, as steps from its lower end."""
+    surplus = part.n - (int(part.n[0]) if nominal is None else nominal)
+    half = math.ceil((8 + 2 * math.sqrt(len(targets))) / rate)
+    while True:
+        first = max(min(0, int(surplus.min())) - half, -int(targets.max()) - 1)
+        stop = min(max(0, int(surplus.max())) + half, int((part.n.max() - targets.min()))) + 1
+        drawn = _batches(part, targets, rate, rng, walks, surplus, (first, max(stop, 1)))
+        covers = first <= -int(targets.max()) and stop > int(part.n.max() - targets.min())
+        if covers or all(d.wide_enough for d in drawn):
+            return np.concatenate([d.steps for d in drawn])
+        half *= 2
+
+
+def _batches(
+    part: Part,
+    targets: Ints,
+    rate: float,
+    rng: np.random.Generator,
+    walks: Ints,
+    surplus: Ints,
+    axis: tuple[int, int],
+) -> list[Drawn]:
+    """Chains of a bounded size, one after the other."""
+    first, stop = axis
+    width = stop - first + 1
+    size = max(1, MOST_CELLS // (len(targets) * width))
+    drawn = []
+    for begin in range(0, len(part.n), size):
+        chosen = slice(begin, begin + size)
+        records = part.records(targets, first, width, chosen)
+        n, extra = part.n[chosen], surplus[chosen]
+        chains = Chains(rate, targets, first, records, n, extra)
+        mine = walks[(walks >= begin) & (walks < begin + size)] - begin
+        drawn.append(chains.draw(rng, mine))
+    return drawn
+
+
+def _tree(mechanism: AggTree, view: Reference) -> Floats:
+    q = np.sort(mechanism.q)
+    height, branching = mechanism.shape(view.grid)
+    bounds = tree.edges(view.grid.size, branching**height)
+    below, _ = view.ranks(bounds[1:-1])
+    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
+    rng, chance = np.random.default_rng(SEED), -math.expm1(-float(mechanism.rate(height)))
+    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    found = []
+    for _ in range(draws_of(len(bounds))):
+        noisy = [c + rng.geometric(chance, len(c)) - rng.geometric(chance, len(c)) for c in exact]
+        released = ReleasedTree(
+            grid=view.grid,
+            branching=branching,
+            levels=tuple(noisy),
+            total=total,
+            reading=mechanism.reading,
+            budget=mechanism.guarantee,
+        )
+        found.append(tree.inverse(released.masses, bounds, q))
+    return rank_errors(view, q, np.array(found))
+
+
+def _by_itself(mechanism: Any, view: Reference) -> Floats:
+    """Releases with seeded bits, fewer than for the others."""
+    bits, found = random.Random(SEED), []
+    for _ in range(64):
+        release = mechanism.release(view, bits)
+        numbers = [view.grid.kind.number(value, "values") for value in release.values]
+        found.append(view.grid.encode(np.array(numbers)))
+    order = np.argsort(mechanism.q, kind="stable")
+    return rank_errors(view, np.sort(mechanism.q), np.array(found)[:, order])
+
+
+REHEARSALS: dict[type, Callable[[Any, Reference], Floats]] = {
+    JointExp: _joint,
+    RecursiveJointExp: _recursive,
+    OneByOne: _one_by_one,
+    AggTree: _tree,
+}
