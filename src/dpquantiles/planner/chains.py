@@ -87,12 +87,13 @@ class Chains:
 
     def _gap(self, k: int, points: Floats) -> Floats:
         """(8), nested, in the scale of step k - 1."""
-        mass = np.zeros_like(points)
+        mass, held = np.zeros_like(points), points > 0
         for j, shift in reversed(list(enumerate(self.shifts(k).tolist()))):
             scale = 0.0 if j == 0 else self.log_scale[k - j] - self.log_scale[k - 1]
             fade = np.exp(np.minimum(scale - self.rate * shift, 600.0))
+            here = slice(None, self.length - shift)
             entered = self.entering[k - j][:, shift:] * np.reshape(fade, (-1, 1))
-            mass[:, : self.length - shift] += entered
+            mass[:, here] += np.where(held[:, here], entered, 0.0)
             mass *= (points + j) / (j + 1.0)
         return mass
 
@@ -143,14 +144,16 @@ class Walks:
     def _standing(self, k: int, cell: Ints) -> Ints:
         chains, at = self.chains, (k, self.data, cell)
         weights = np.stack([chains.upper[at], chains.gap[at], chains.lower[at]], axis=1)
-        records = chains.records[k - 1, self.data]
-        rows = np.arange(len(cell))
-        inside = records[rows, cell] == records[rows, cell + 1]
-        return np.where(inside, INTERIOR, self._choose(weights))
+        below, above = self._records(k, cell)
+        return np.where(below == above, INTERIOR, self._choose(weights))
+
+    def _records(self, k: int, cell: Ints) -> tuple[Ints, Ints]:
+        """The records on both sides of the cut of answer k."""
+        records = self.chains.records
+        return records[k - 1, self.data, cell], records[k - 1, self.data, cell + 1]
 
     def _answers(self, k: int, cell: Ints, standing: Ints) -> Ints:
-        records, rows = self.chains.records[k - 1, self.data], np.arange(len(cell))
-        below, above = records[rows, cell], records[rows, cell + 1]
+        below, above = self._records(k, cell)
         fresh = np.flatnonzero((standing == GAP) & (self.copies == 0))
         if len(fresh):
             width = (above - below - 1)[fresh]

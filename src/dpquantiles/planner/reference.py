@@ -84,6 +84,8 @@ class Reference:
     def order_statistics(self, index: Ints) -> Ints:
         """The steps at these positions of the sorted records."""
         index = np.asarray(index)
+        if len(self.pieces) == 1:
+            return self._first + _scaled(index, self._steps, self._ends)
         piece = np.searchsorted(self._ends, index, side="right")
         held = (self._ends - self._starts)[piece]
         return self._first[piece] + _scaled(index - self._starts[piece], self._steps[piece], held)
@@ -110,9 +112,13 @@ class Reference:
 
 
 def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
-    """Where the i-th of `held` evenly spaced records lies among `width` steps, in 64 bits."""
-    whole, rest = np.divmod(width, held)
-    return i * whole + i * rest // held + whole // 2
+    """Where the i-th of `held` evenly spaced records lies among `width` steps: grows with i.
+
+    Whole steps per record are exact, the rest is below `held` and needs no more than a double has.
+    """
+    whole = width // held
+    rest = (width - whole * held) / held
+    return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
 
 
 def even(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
@@ -122,8 +128,9 @@ def even(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
 
 def clustered(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
     """Narrow clusters of unequal size, far apart."""
-    width = max(1, int(grid.size * CLUSTER_WIDTH))
-    return Reference(n, grid, words, _apart(CLUSTERS, first, steps, width))
+    count = min(CLUSTERS, steps)
+    width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
+    return Reference(n, grid, words, _apart(count, first, steps, width))
 
 
 def tied(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
@@ -150,7 +157,7 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None) -> Reference:
     first, steps, where = part(grid, spread)
     detail = {
         "even": "evenly spread over",
-        "clustered": f"in {CLUSTERS} narrow clusters over",
+        "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
         "tied": f"tied on {min(TIES, steps)} values over",
     }[shape]
     return make(n, grid, first, steps, f"records {detail} {where}")

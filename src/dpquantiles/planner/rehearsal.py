@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.agg_tree import AggTree, ReleasedTree
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
-from dpquantiles.planner.chains import Chains, Drawn
+from dpquantiles.planner.chains import Chains
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Neighbors
 
@@ -30,8 +30,14 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SEED = 20210215
-COARSEST_RATE = 0.1
+COARSEST_RATE = 0.17
 """A unit of ranks is so many records that the rate per unit is at most this."""
+
+MOST_RELEASES = 64
+"""The most draws of mechanisms that are rehearsed by themselves."""
+
+PROBES = 16
+"""How many draws show how long the axis of errors must be."""
 
 MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
@@ -39,18 +45,19 @@ MOST_CELLS = 1 << 22
 
 def draws_of(m: int) -> int:
     """How many draws a rehearsal makes for m quantiles."""
-    return 512 if m <= 64 else 256
+    return 512 if m <= 12 else 256
 
 
-def rehearse(mechanism: Any, view: Reference) -> Floats:
+def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
     """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order.
 
     The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
     """
+    draws = draws or draws_of(len(mechanism.q))
     for family, run in REHEARSALS.items():
         if isinstance(mechanism, family):
-            return run(mechanism, view)
-    return _by_itself(mechanism, view)
+            return run(mechanism, view, draws)
+    return _by_itself(mechanism, view, draws)
 
 
 def rank_errors(view: Reference, q: Floats, steps: Ints) -> Floats:
@@ -65,40 +72,40 @@ def _units(rate: float, view: Reference) -> int:
     return max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
 
 
-def _joint(mechanism: JointExp, view: Reference) -> Floats:
+def _joint(mechanism: JointExp, view: Reference, draws: int) -> Floats:
     q = np.sort(mechanism.q)
     rate = mechanism.epsilon / (2 * mechanism.sensitivity)
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     targets = np.rint(q * coarse.n).astype(np.int64)
-    part = Part.whole(coarse)
-    rng = np.random.default_rng(SEED)
-    steps = _drawn(part, targets, rate * unit, rng, np.zeros(draws_of(len(q)), dtype=np.int64))
+    rng, walks = np.random.default_rng(SEED), np.zeros(draws, dtype=np.int64)
+    steps = _drawn(Part.whole(coarse), targets, rate * unit, rng, walks, coarse.n)
     return rank_errors(coarse, q, steps) * unit
 
 
-def _one_by_one(mechanism: OneByOne, view: Reference) -> Floats:
+def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
     q = np.sort(mechanism.q)
     sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
     rate = mechanism.each / (2 * sensitivity)
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     rng = np.random.default_rng(SEED)
-    walks, part = np.zeros(draws_of(len(q)), dtype=np.int64), Part.whole(coarse)
+    walks, part = np.zeros(draws, dtype=np.int64), Part.whole(coarse)
     targets = np.rint(q * coarse.n).astype(np.int64)
-    columns = [_drawn(part, targets[k : k + 1], rate * unit, rng, walks) for k in range(len(q))]
+    singles = [targets[k : k + 1] for k in range(len(q))]
+    columns = [_drawn(part, single, rate * unit, rng, walks, coarse.n) for single in singles]
     return rank_errors(coarse, q, np.sort(np.concatenate(columns, axis=1), axis=1)) * unit
 
 
-def _recursive(mechanism: RecursiveJointExp, view: Reference) -> Floats:
+def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Floats:
     q, rate = np.sort(mechanism.q), mechanism.node_epsilon / 2
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
     fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
     targets = np.array([0, *np.rint(q * coarse.n).astype(np.int64), coarse.n])
-    rng, many = np.random.default_rng(SEED), draws_of(len(q))
-    cuts = np.zeros((len(targets), many), dtype=np.int64)
+    rng = np.random.default_rng(SEED)
+    cuts = np.zeros((len(targets), draws), dtype=np.int64)
     cuts[-1] = fine.points - 1
     level = [mechanism.tree]
     while level:
@@ -117,9 +124,8 @@ def _find_cuts(
     whole = last == len(targets) - 1
     part = Part.between(view, cuts[first], cuts[last], last=whole)
     inner = list(node.cuts[1:-1])
-    nominal = targets[last] - targets[first]
-    wanted = targets[inner] - targets[first]
-    found = _drawn(part, wanted, rate, rng, np.arange(cuts.shape[1]), nominal=int(nominal))
+    nominal, wanted = int(targets[last] - targets[first]), targets[inner] - targets[first]
+    found = _drawn(part, wanted, rate, rng, np.arange(cuts.shape[1]), nominal)
     cuts[inner] = found.T + cuts[first]
 
 
@@ -145,10 +151,10 @@ class Part:
         """The number of records of every data set."""
         return self.stop - self.start
 
-    def records(self, targets: Ints, first: int, width: int, chosen: slice) -> Ints:
-        """What `Chains` asks of the data sets of a slice."""
+    def records(self, targets: Ints, axis: range, chosen: Ints) -> Ints:
+        """What `Chains` asks of the chosen data sets."""
         start, n = self.start[chosen], self.n[chosen]
-        index = (targets[:, None] + np.arange(first - 1, first - 1 + width))[:, None, :]
+        index = (targets[:, None] + np.arange(axis.start - 1, axis.stop))[:, None, :]
         inside = (index >= 0) & (index < n[:, None])
         place = np.where(inside, index + start[:, None], 0)
         steps = self.view.order_statistics(np.minimum(place, self.view.n - 1))
@@ -158,25 +164,27 @@ class Part:
 
 
 def _drawn(
-    part: Part,
-    targets: Ints,
-    rate: float,
-    rng: np.random.Generator,
-    walks: Ints,
-    *,
-    nominal: int | None = None,
+    part: Part, targets: Ints, rate: float, rng: np.random.Generator, walks: Ints, size: int
 ) -> Ints:
-    """Answers of JointExp on every data set of a part, as steps from its lower end."""
-    surplus = part.n - (int(part.n[0]) if nominal is None else nominal)
+    """Answers of JointExp for a public size, one for each of the data sets that `walks` names.
+
+    They are steps from the lower end of the part. The axis of errors is lengthened until draws stay
+    away from its ends, first a few of them and then all.
+    """
+    surplus = part.n - size
+    deepest, highest = -int(targets.max()), int(part.n.max() - targets.min())
     half = math.ceil((8 + 2 * math.sqrt(len(targets))) / rate)
+    tried = walks[:PROBES]
     while True:
-        first = max(min(0, int(surplus.min())) - half, -int(targets.max()) - 1)
-        stop = min(max(0, int(surplus.max())) + half, int((part.n.max() - targets.min()))) + 1
-        drawn = _batches(part, targets, rate, rng, walks, surplus, (first, max(stop, 1)))
-        covers = first <= -int(targets.max()) and stop > int(part.n.max() - targets.min())
-        if covers or all(d.wide_enough for d in drawn):
-            return np.concatenate([d.steps for d in drawn])
-        half *= 2
+        first = max(min(0, int(surplus.min())) - half, min(0, deepest))
+        stop = min(max(0, int(surplus.max())) + half, max(0, highest)) + 1
+        found, wide = _batches(part, targets, rate, rng, tried, surplus, range(first, stop))
+        if not wide and (first > min(0, deepest) or stop <= max(0, highest)):
+            half *= 4
+        elif len(tried) == len(walks):
+            return found
+        else:
+            tried = walks
 
 
 def _batches(
@@ -186,24 +194,24 @@ def _batches(
     rng: np.random.Generator,
     walks: Ints,
     surplus: Ints,
-    axis: tuple[int, int],
-) -> list[Drawn]:
-    """Chains of a bounded size, one after the other."""
-    first, stop = axis
-    width = stop - first + 1
-    size = max(1, MOST_CELLS // (len(targets) * width))
-    drawn = []
-    for begin in range(0, len(part.n), size):
-        chosen = slice(begin, begin + size)
-        records = part.records(targets, first, width, chosen)
-        n, extra = part.n[chosen], surplus[chosen]
-        chains = Chains(rate, targets, first, records, n, extra)
-        mine = walks[(walks >= begin) & (walks < begin + size)] - begin
-        drawn.append(chains.draw(rng, mine))
-    return drawn
+    axis: range,
+) -> tuple[Ints, bool]:
+    """Draws from chains of a bounded size, one batch of data sets after the other."""
+    data, own = np.unique(walks, return_inverse=True)
+    size = max(1, MOST_CELLS // (len(targets) * len(axis)))
+    steps, wide = [], True
+    for begin in range(0, len(data), size):
+        chosen = data[begin : begin + size]
+        records = part.records(targets, axis, chosen)
+        chains = Chains(rate, targets, axis.start, records, part.n[chosen], surplus[chosen])
+        mine = own[(own >= begin) & (own < begin + size)] - begin
+        drawn = chains.draw(rng, mine)
+        steps.append(drawn.steps)
+        wide &= drawn.wide_enough
+    return np.concatenate(steps), wide
 
 
-def _tree(mechanism: AggTree, view: Reference) -> Floats:
+def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
     q = np.sort(mechanism.q)
     height, branching = mechanism.shape(view.grid)
     bounds = tree.edges(view.grid.size, branching**height)
@@ -212,7 +220,7 @@ def _tree(mechanism: AggTree, view: Reference) -> Floats:
     rng, chance = np.random.default_rng(SEED), -math.expm1(-float(mechanism.rate(height)))
     total = view.n if mechanism.neighbors is Neighbors.SWAP else None
     found = []
-    for _ in range(draws_of(len(bounds))):
+    for _ in range(draws):
         noisy = [c + rng.geometric(chance, len(c)) - rng.geometric(chance, len(c)) for c in exact]
         released = ReleasedTree(
             grid=view.grid,
@@ -226,10 +234,10 @@ def _tree(mechanism: AggTree, view: Reference) -> Floats:
     return rank_errors(view, q, np.array(found))
 
 
-def _by_itself(mechanism: Any, view: Reference) -> Floats:
+def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
     """Releases with seeded bits, fewer than for the others."""
     bits, found = random.Random(SEED), []
-    for _ in range(64):
+    for _ in range(min(draws, MOST_RELEASES)):
         release = mechanism.release(view, bits)
         numbers = [view.grid.kind.number(value, "values") for value in release.values]
         found.append(view.grid.encode(np.array(numbers)))
@@ -237,7 +245,7 @@ def _by_itself(mechanism: Any, view: Reference) -> Floats:
     return rank_errors(view, np.sort(mechanism.q), np.array(found)[:, order])
 
 
-REHEARSALS: dict[type, Callable[[Any, Reference], Floats]] = {
+REHEARSALS: dict[type, Callable[[Any, Reference, int], Floats]] = {
     JointExp: _joint,
     RecursiveJointExp: _recursive,
     OneByOne: _one_by_one,
