@@ -4,6 +4,7 @@ from dpquantiles.api import deciles, median, percentiles, quantiles, quartiles
 from dpquantiles.errors import DemandTooLarge, MissingBackend
 from dpquantiles.grid import FloatGrid, UniformGrid
 from dpquantiles.mechanisms import JointExp
+from dpquantiles.planner import Plan, epsilon_for, plan, size_for
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
@@ -18,13 +19,17 @@ __all__ = [
     "JointExp",
     "MissingBackend",
     "Neighbors",
+    "Plan",
     "PureDP",
     "Release",
     "UniformGrid",
     "__version__",
     "deciles",
+    "epsilon_for",
     "median",
     "percentiles",
+    "plan",
     "quantiles",
     "quartiles",
+    "size_for",
 ]

@@ -21,7 +21,7 @@ def quantiles(
     neighbors: str = "swap",
     size: int | None = None,
     missing: Any = None,
-    mechanism: str = "joint_exp",
+    mechanism: str = "auto",
     rng: Any = None,
 ) -> Release:
     """Private quantiles of one column, all of them together for one epsilon.
@@ -48,7 +48,8 @@ def quantiles(
             of epsilon buys a private count.
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
-        mechanism: The algorithm, by name.
+        mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
+            whatever the data are like, from public numbers alone; the release says which and why.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
 

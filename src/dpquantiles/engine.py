@@ -8,8 +8,9 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.planner import AUTO, Choice, choose
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
 from dpquantiles.sources import memory
@@ -28,7 +29,7 @@ class Request:
     grid: Grid | None = None
     size: int | None = None
     missing: Any = None
-    mechanism: str = "joint_exp"
+    mechanism: str = AUTO
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -36,7 +37,8 @@ class Request:
         if self.grid is not None:
             self._check_grid()
         object.__setattr__(self, "missing", self._missing_policy())
-        self.build()
+        require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
+        self.build(JointExp.name if self.mechanism == AUTO else self.mechanism)
 
     def _check_grid(self) -> None:
         if not isinstance(self.grid, Grid):
@@ -60,13 +62,18 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Mechanism:
-        """The mechanism for the distinct quantiles, in ascending order."""
+    def build(self, name: str) -> Mechanism:
+        """The named mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
-        mechanism: Mechanism = registry.build(
-            self.mechanism, self.budget, q=distinct, size=self.size
-        )
+        mechanism: Mechanism = registry.build(name, self.budget, q=distinct, size=self.size)
         return mechanism
+
+    def choice(self, n: int, grid: Grid) -> Choice:
+        """The mechanism and why; n counts only where the number of records is public."""
+        if self.mechanism != AUTO:
+            return Choice(self.mechanism, "asked for")
+        size = n if self.budget.neighbors is Neighbors.SWAP else self.size
+        return choose(self.budget, len(set(self.q)), size, grid)
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
@@ -90,6 +97,12 @@ def run(data: Any, request: Request, bits: Bits) -> Release:
     values, kind = memory.read(data, stated)
     grid = request.grid or default_grid(kind, request.bounds, request.resolution)
     view = ArrayView(values, grid, missing=request.missing)
-    release = request.build().release(view, bits)
+    choice = request.choice(view.n, grid)
+    release = request.build(choice.mechanism).release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
-    return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))
+    return replace(
+        release,
+        q=request.q,
+        values=tuple(answers[q] for q in request.q),
+        provenance={**release.provenance, "choice": choice.why},
+    )

@@ -12,6 +12,7 @@ from dpquantiles.cli import screen
 from dpquantiles.cli.demo import demo
 from dpquantiles.cli.doctor import doctor
 from dpquantiles.cli.mechanisms import mechanisms
+from dpquantiles.cli.plan import plan
 from dpquantiles.cli.release import release
 from dpquantiles.version import __version__
 
@@ -41,6 +42,7 @@ def _describe(
 
 
 app.command()(release)
+app.command()(plan)
 app.command()(mechanisms)
 app.command()(demo)
 app.command()(doctor)

@@ -95,7 +95,17 @@ Missing = Annotated[
 Mechanism = Annotated[
     str,
     typer.Option(
-        "--mechanism", metavar="NAME", help="The algorithm; dpquantiles mechanisms lists them."
+        "--mechanism",
+        metavar="NAME",
+        help="The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists "
+        "them.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Show how accurate the release would be, without touching the data; see plan.",
     ),
 ]
 Seed = Annotated[

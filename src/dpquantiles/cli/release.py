@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli import arguments, options, plan, screen
+from dpquantiles.planner import AUTO
 from dpquantiles.present import text
+from dpquantiles.privacy import Neighbors
 from dpquantiles.release import Release
 from dpquantiles.sources.files import read_column
 from dpquantiles.views.array import MISSING_POLICIES
@@ -31,24 +33,31 @@ def release(
     neighbors: options.NeighborsName = "swap",
     size: options.Size = None,
     missing: options.Missing = None,
-    mechanism: options.Mechanism = "joint_exp",
+    mechanism: options.Mechanism = AUTO,
     seed: options.Seed = None,
     format: options.Format = None,
+    dry_run: options.DryRun = False,
 ) -> None:
     """Release private quantiles of one column of a file.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
     show = FORMATS[_format(format)]
-    number = _whole("seed", seed)
+    number = None if seed is None else arguments.whole("seed", seed)
+    records = None if size is None else arguments.whole("size", size)
     # All that can be checked without the data is checked before they are read.
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
-        size=_whole("size", size),
+        # Under swap neighbors the number of records is public, so that only a plan needs it.
+        size=None if dry_run and neighbors == Neighbors.SWAP else records,
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
     )
+    if dry_run:
+        grid = plan.stated_grid(type, bounds, resolution)
+        plan.show(plan.dry_run(request, records, grid), as_json=format == "json")
+        return
     typed = read_column(file, column, type)
     request = replace(
         request,
@@ -68,15 +77,6 @@ def _format(name: str | None) -> str:
     if name is None:
         return "text" if screen.is_terminal() else "json"
     return require.choice(FORMATS, format=name)
-
-
-def _whole(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
 def _say_type(column: str, name: str) -> None:

@@ -2,8 +2,8 @@
 
 The forward pass and the walk back of `mechanisms/joint_exp.md`, equations (5) to (8), with a batch
 axis in front. A plan needs thousands of draws and no secrecy: masses are ordinary numbers, scaled
-by their largest at every step, and the axis of errors is only as long as draws ever go. `wide_enough`
-says whether any draw came near its ends.
+by their largest at every step, and the axis of errors is only as long as draws ever go: `Drawn`
+says whether any came near its ends.
 """
 
 import math
@@ -53,7 +53,7 @@ class Chains:
     @property
     def length(self) -> int:
         """How many cells the axis has."""
-        return self.records.shape[2] - 1
+        return int(self.records.shape[2]) - 1
 
     def _widths(self, k: int) -> Ints:
         return self.records[k - 1, :, 1:] - self.records[k - 1, :, :-1] - 1
@@ -67,7 +67,7 @@ class Chains:
         move = self.length if k == 1 else int(self.targets[k - 1] - self.targets[k - 2])
         down, up = window(before, move, self.rate), prefix(before, self.rate)
         if move < self.length:
-            down[:, :-move or None] += self.upper[k - 1][:, move:] * math.exp(-self.rate * move)
+            down[:, : -move or None] += self.upper[k - 1][:, move:] * math.exp(-self.rate * move)
         self.upper[k] = np.where(boundary & (ranks > 0), down, 0.0)
         self.lower[k] = np.where(boundary & (ranks < self.n[:, None]), up, 0.0)
         self.entering[k] = down
@@ -139,7 +139,8 @@ class Walks:
         """A column of each row, in proportion."""
         through = np.cumsum(weights, axis=1)
         drawn = self.rng.random(len(weights)) * through[:, -1]
-        return np.minimum((through <= drawn[:, None]).sum(axis=1), weights.shape[1] - 1)
+        chosen = (through <= drawn[:, None]).sum(axis=1)
+        return np.asarray(np.minimum(chosen, weights.shape[1] - 1))
 
     def _standing(self, k: int, cell: Ints) -> Ints:
         chains, at = self.chains, (k, self.data, cell)

@@ -64,7 +64,9 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
         name = min(harmless, key=lambda name: errors["even"][name])
     else:
         name = min(tables.CANDIDATES, key=worst)
-    held = f"{n:,} records" if size is not None else f"a protected number of records ({n:,} assumed)"
+    held = (
+        f"{n:,} records" if size is not None else f"a protected number of records ({n:,} assumed)"
+    )
     others = ", ".join(
         f"{other} {errors['even'][other]:.2g}"
         for other in tables.CANDIDATES
@@ -98,5 +100,3 @@ def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
     # sqrt(2 rho / nodes) per node, against 1 / (2 height).
     nodes = 2 * height / neighbors
     return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)
-
-

@@ -153,9 +153,15 @@ def plan(
 
     Args:
         size: The number of records; under add-remove, the public size that will be stated.
-        q, epsilon, delta, rho, bounds, resolution, grid, neighbors: As in `quantiles`. The type
-            of the bounds stands for the type of the data: (0, 120) plans for whole numbers,
-            (0.0, 120.0) for real ones. Without bounds or grid: real numbers.
+        q: The quantiles, as in `quantiles`.
+        epsilon: The budget, as in `quantiles`.
+        delta: With epsilon, as in `quantiles`.
+        rho: In place of epsilon, as in `quantiles`.
+        bounds: Where values may lie. Their type stands for the type of the data: (0, 120) plans
+            for whole numbers, (0.0, 120.0) for real ones. Without bounds or grid: real numbers.
+        resolution: The distance between neighboring answers, as in `quantiles`.
+        grid: In place of bounds and resolution, as in `quantiles`.
+        neighbors: "swap" or "add-remove", as in `quantiles`.
         data: What the records are assumed to be like: "even", "clustered" or "tied".
         spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
             values. Half of the bounds by default.

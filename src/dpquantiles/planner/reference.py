@@ -8,6 +8,7 @@ billion records costs no more than one of ten.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,19 +55,26 @@ class Reference:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
-        through = np.cumsum([piece.share for piece in self.pieces])
-        ends = np.rint(through / through[-1] * self.n).astype(np.int64)
-        object.__setattr__(self, "_ends", ends)
-        object.__setattr__(self, "_starts", np.concatenate([[0], ends[:-1]]))
-        first = np.array([piece.first for piece in self.pieces], dtype=np.int64)
-        steps = np.array([piece.steps for piece in self.pieces], dtype=np.int64)
-        object.__setattr__(self, "_first", first * self.labels)
-        object.__setattr__(self, "_steps", steps * self.labels)
 
-    _ends: Ints = None  # type: ignore[assignment]
-    _starts: Ints = None  # type: ignore[assignment]
-    _first: Ints = None  # type: ignore[assignment]
-    _steps: Ints = None  # type: ignore[assignment]
+    @cached_property
+    def _ends(self) -> Ints:
+        """How many records lie in each piece and all before it."""
+        through = np.cumsum([piece.share for piece in self.pieces])
+        return np.asarray(np.rint(through / through[-1] * self.n).astype(np.int64))
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.concatenate([[0], self._ends[:-1]])
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The first step of each piece, labels included."""
+        return np.array([piece.first * self.labels for piece in self.pieces], dtype=np.int64)
+
+    @cached_property
+    def _steps(self) -> Ints:
+        """How many steps each piece covers, labels included."""
+        return np.array([piece.steps * self.labels for piece in self.pieces], dtype=np.int64)
 
     @property
     def points(self) -> int:
@@ -172,7 +180,8 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     share = require.positive(spread=fraction)
     if share > 1:
         raise ValueError(
-            f"spread must be a fraction of the bounds, at most 1, or a pair of values, got {share!r}"
+            "spread must be a fraction of the bounds, at most 1, or a pair of values, "
+            f"got {share!r}"
         )
     steps = min(grid.size, max(1, round(grid.size * share)))
     middle = 3 * grid.size // 4 if unbounded else grid.size // 2

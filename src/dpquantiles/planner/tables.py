@@ -1,9 +1,9 @@
-"""The table behind the choice of a mechanism: mean rank errors of rehearsals, kept with the package.
+"""The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
 
 Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
 mechanism, for one grid, shape of data, number of records and number of quantiles. Errors have no
-scale of their own: a budget that raises the rate of a mechanism by a factor r gives 1/r of the error
-that r times as many records have at epsilon = 1, so that the table serves every budget.
+scale of their own: a budget that raises the rate of a mechanism by a factor r gives 1/r of the
+error that r times as many records have at epsilon = 1, so that the table serves every budget.
 `measured` makes one entry; `python -m experiments.choice_table` makes all of them.
 """
 

@@ -63,17 +63,17 @@ def picture(release: Release) -> Element:
 def _value_axis(root: Element, frame: _Frame, marks: Sequence[Tick]) -> None:
     for mark in marks:
         height = frame.y(mark.position)
-        _line(root, (frame.left, height), (WIDTH - RIGHT, height), opacity=0.16)
-        _text(root, (frame.left - 8, height + 4), mark.label, anchor="end")
+        line(root, (frame.left, height), (WIDTH - RIGHT, height), opacity=0.16)
+        text(root, (frame.left - 8, height + 4), mark.label, anchor="end")
 
 
 def _quantile_axis(root: Element, frame: _Frame) -> None:
     base = HEIGHT - BOTTOM
-    _line(root, (frame.left, base), (WIDTH - RIGHT, base), opacity=0.5)
+    line(root, (frame.left, base), (WIDTH - RIGHT, base), opacity=0.5)
     for q in QUANTILE_TICKS:
-        _line(root, (frame.x(q), base), (frame.x(q), base + 4), opacity=0.5)
-        _text(root, (frame.x(q), base + 17), f"{q:g}", anchor="middle")
-    _text(root, (frame.x(0.5), HEIGHT - 6), "quantile", anchor="middle")
+        line(root, (frame.x(q), base), (frame.x(q), base + 4), opacity=0.5)
+        text(root, (frame.x(q), base + 17), f"{q:g}", anchor="middle")
+    text(root, (frame.x(0.5), HEIGHT - 6), "quantile", anchor="middle")
 
 
 def _curve(root: Element, frame: _Frame, release: Release) -> None:
@@ -87,14 +87,16 @@ def _curve(root: Element, frame: _Frame, release: Release) -> None:
         SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": CURVE})
 
 
-def _line(
+def line(
     root: Element, start: tuple[float, float], end: tuple[float, float], *, opacity: float
 ) -> None:
+    """A straight line in the color of the text around."""
     ends = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
     stroke = {"stroke": "currentColor", "stroke-opacity": str(opacity)}
     SubElement(root, "line", {name: f"{place:g}" for name, place in ends} | stroke)
 
 
-def _text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+def text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+    """Words at a place, in the color of the text around."""
     at = {"x": f"{place[0]:g}", "y": f"{place[1]:g}", "text-anchor": anchor}
     SubElement(root, "text", at | {"fill": "currentColor", "opacity": "0.8"}).text = words
