@@ -122,8 +122,10 @@ def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: st
 
 
 def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a fine step makes numbers real ones."""
+    """Whether bounds are written as values of a type; a point in a number makes it real."""
     texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
+    if name == "int" and any("." in text for text in texts):
+        return False
     return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
 
 

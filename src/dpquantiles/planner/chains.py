@@ -3,7 +3,8 @@
 The forward pass and the walk back of `mechanisms/joint_exp.md`, equations (5) to (8), with a batch
 axis in front. A plan needs thousands of draws and no secrecy: masses are ordinary numbers, scaled
 by their largest at every step, and the axis of errors is only as long as draws ever go: `Drawn`
-says whether any came near its ends.
+says whether any came near its ends. Inside a gap between records, where all places have the same
+rank, answers are drawn as from a continuum.
 """
 
 import math

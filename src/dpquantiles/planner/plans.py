@@ -27,7 +27,10 @@ LEVEL = 0.95
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
+FEW = 30
 CURVE_DRAWS = 128
+"""For each budget of a curve of more than a few quantiles."""
+
 BASELINE_DRAWS = 128
 """For mechanisms that are the best nowhere."""
 
@@ -98,8 +101,8 @@ class Plan:
     def curve(self) -> tuple[tuple[Guarantee, Estimate], ...]:
         """The errors of the best mechanism at budgets below and above the planned one."""
         budgets = [scaled(self.budget, factor) for factor in FACTORS]
-        name = self.best.mechanism
-        return tuple((b, estimate(name, b, self.q, self.view, CURVE_DRAWS)) for b in budgets)
+        name, draws = self.best.mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
+        return tuple((b, estimate(name, b, self.q, self.view, draws)) for b in budgets)
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary."""

@@ -5,7 +5,7 @@ draws of hundreds of quantiles; all others by themselves, with seeded bits. Ever
 rehearsal of the same public numbers gives the same errors.
 
 JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
-units of several records, `scale`: n / scale records at rate * scale have the same errors, in units.
+units of several records: n / unit records at rate * unit give answers at the same places.
 """
 
 import math
@@ -80,7 +80,7 @@ def _joint(mechanism: JointExp, view: Reference, draws: int) -> Floats:
     targets = np.rint(q * coarse.n).astype(np.int64)
     rng, walks = np.random.default_rng(SEED), np.zeros(draws, dtype=np.int64)
     steps = _drawn(Part.whole(coarse), targets, rate * unit, rng, walks, coarse.n)
-    return rank_errors(coarse, q, steps) * unit
+    return rank_errors(view, q, steps)
 
 
 def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
@@ -94,7 +94,7 @@ def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
     targets = np.rint(q * coarse.n).astype(np.int64)
     singles = [targets[k : k + 1] for k in range(len(q))]
     columns = [_drawn(part, single, rate * unit, rng, walks, coarse.n) for single in singles]
-    return rank_errors(coarse, q, np.sort(np.concatenate(columns, axis=1), axis=1)) * unit
+    return rank_errors(view, q, np.sort(np.concatenate(columns, axis=1), axis=1))
 
 
 def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Floats:
@@ -113,7 +113,7 @@ def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Flo
             _find_cuts(node, fine, targets, cuts, rate * unit, rng)
         level = [child for node in level for child in node.children if child]
     steps = cuts[1:-1].T // fine.labels
-    return rank_errors(coarse, q, steps) * unit
+    return rank_errors(view, q, steps)
 
 
 def _find_cuts(

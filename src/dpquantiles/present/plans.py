@@ -52,7 +52,11 @@ def render(plan: Plan, width: int = WIDTH) -> str:
         *table(_by_quantile(plan)),
         "",
         *textwrap.wrap(f"auto takes {plan.chosen.mechanism}: {plan.chosen.why}.", width),
-        *(f"Left out: {name}, {_first(why)}." for name, why in plan.left_out.items()),
+        *(
+            line
+            for name, why in plan.left_out.items()
+            for line in textwrap.wrap(f"Left out: {name}, {_first(why)}.", width)
+        ),
     ]
     return "\n".join(lines)
 
