@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench figures accuracy-table clean
+.PHONY: demo test test-slow lint bench figures accuracy-table choice-table planning-table clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -31,6 +31,12 @@ figures: $(DEVELOPMENT)
 
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
+
+choice-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.choice_table
+
+planning-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.planning
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

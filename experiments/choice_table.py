@@ -1,8 +1,9 @@
-"""The table behind `mechanism="auto"`, measured again from its beginning.
+"""The table behind `mechanism="auto"`, measured again from its beginning, and what auto makes of it.
 
-    python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json]
+    python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
 
 About a quarter of an hour on one core. Rehearsals are seeded: the same code gives the same table.
+With --kept only the section of `docs/planning.md` is written, from the table that is there.
 """
 
 import argparse
@@ -11,6 +12,8 @@ import json
 import sys
 from pathlib import Path
 
+from dpquantiles.grid import Grid, UniformGrid
+from dpquantiles.planner import choose
 from dpquantiles.planner.tables import (
     CANDIDATES,
     COUNTS,
@@ -18,10 +21,14 @@ from dpquantiles.planner.tables import (
     GRIDS,
     HOPELESS,
     SIZES,
+    error,
     measured,
+    named,
 )
+from dpquantiles.privacy import PureDP
 
 Row = list[float | None]
+BEGIN, END = "<!-- choice -->", "<!-- end of choice -->"
 TWINS = {24: 23, 144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
 
@@ -61,14 +68,43 @@ def table() -> dict[str, dict[str, dict[str, list[Row]]]]:
     return errors
 
 
+def ratios(grid: Grid, epsilon: float) -> list[str]:
+    """What auto takes, and how far it is from the best of the table on every kind of data."""
+    lines = [
+        "| records | quantiles | auto takes | even | clustered | tied |",
+        "|---" * 6 + "|",
+    ]
+    for n, m in itertools.product((1000, 20_000, 1_000_000), (1, 9, 29, 60, 100, 255, 1000)):
+        taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism
+        cells = []
+        for data in DATA:
+            found = {name: error(name, named(grid), data, n * epsilon, m) for name in CANDIDATES}
+            best = min(found, key=found.__getitem__)
+            if best == taken:
+                cells.append(f"{found[taken] / epsilon:.1f}, the best")
+            else:
+                own, other = found[taken] / epsilon, found[best] / epsilon
+                cells.append(f"{own:.1f}; {best} {other:.1f}")
+        lines.append(f"| {n:,} | {m} | {taken} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     default = Path("src/dpquantiles/planner/choice.json")
     parser.add_argument("--output", type=Path, default=default)
+    parser.add_argument("--page", type=Path, default=Path("docs/planning.md"))
+    parser.add_argument("--kept", action="store_true", help="only the page, from the kept table")
     options = parser.parse_args()
-    plain = {"sizes": SIZES, "counts": COUNTS, "errors": table()}
-    options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+    if not options.kept:
+        plain = {"sizes": SIZES, "counts": COUNTS, "errors": table()}
+        options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+    text = options.page.read_text("utf-8")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    lines = ratios(UniformGrid(0, GRIDS["fine"] - 1), 1.0)
+    page = before + "\n".join([BEGIN, "", *lines, "", END]) + after
+    options.page.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

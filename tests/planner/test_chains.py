@@ -39,7 +39,8 @@ def chains_of(records: list[int], targets: list[int], size: int, rate: float) ->
 
 def slots(records: list[int], steps: np.ndarray) -> list[tuple[int, ...]]:
     """By answer, how many records lie below it plus how many lie at or below it: all that errors
-    depend on. Inside a gap, chains draw from a continuum."""
+    depend on. Inside a gap, chains draw from a continuum.
+    """
     below, through = (np.searchsorted(records, steps, side=s) for s in ("left", "right"))
     return [tuple(row) for row in (below + through).tolist()]
 
@@ -98,8 +99,6 @@ def test_an_axis_that_is_too_short_is_noticed() -> None:
     view_records = np.arange(0, 2000)
     targets, start, stop = np.array([1000]), -3, 4
     window_of = view_records[targets[0] + start - 1 : targets[0] + stop]
-    chains = Chains(
-        0.01, targets, start, window_of[None, None, :], np.array([2000]), np.array([0])
-    )
+    chains = Chains(0.01, targets, start, window_of[None, None, :], np.array([2000]), np.array([0]))
     drawn = chains.draw(np.random.default_rng(0), np.zeros(50, dtype=np.int64))
     assert not drawn.wide_enough

@@ -41,9 +41,7 @@ def real_errors(mechanism: object, shape: str, n: int) -> np.ndarray:
         ("agg_tree", 9, 1.0),
     ],
 )
-def test_errors_are_those_of_real_releases(
-    name: str, m: int, epsilon: float, shape: str
-) -> None:
+def test_errors_are_those_of_real_releases(name: str, m: int, epsilon: float, shape: str) -> None:
     budget = ApproxDP(epsilon=epsilon, delta=1e-6) if "app_" in name else PureDP(epsilon=epsilon)
     mechanism = registry.build(name, budget, q=tuple((k + 1) / (m + 1) for k in range(m)))
     planned = rehearse(mechanism, reference(shape, 1000, GRID), 400).mean(axis=1)

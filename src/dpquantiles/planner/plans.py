@@ -24,6 +24,7 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 LEVEL = 0.95
+CAUTION = 1.5
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
@@ -274,9 +275,9 @@ def estimate(
 
 
 def upper_points(errors: Floats) -> Floats:
-    """The 95 % point of every column, rounded up by one standard error of its rank."""
+    """The 95 % point of every column, its rank raised by `CAUTION` standard errors."""
     draws = len(errors)
-    rank = draws * LEVEL + math.sqrt(draws * LEVEL * (1 - LEVEL))
+    rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
     index = min(draws, math.ceil(rank)) - 1
     return np.asarray(np.sort(errors, axis=0)[index])
 
