@@ -1,4 +1,4 @@
-"""The table behind `mechanism="auto"`, measured again from its beginning, and what auto makes of it.
+"""The table behind `mechanism="auto"`, measured from its beginning, and what auto makes of it.
 
     python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
 

@@ -9,9 +9,13 @@ rank, answers are drawn as from a continuum.
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+    from numpy.random import Generator
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -98,7 +102,7 @@ class Chains:
             mass *= (points + j) / (j + 1.0)
         return mass
 
-    def draw(self, rng: np.random.Generator, walks: Ints) -> "Drawn":
+    def draw(self, rng: "Generator", walks: Ints) -> "Drawn":
         """One draw for every entry of `walks`, which names its data set."""
         return Walks(self, rng, walks).back()
 
@@ -114,7 +118,7 @@ class Drawn:
 class Walks:
     """Draws in step with each other, from the last answer back to the first."""
 
-    def __init__(self, chains: Chains, rng: np.random.Generator, walks: Ints) -> None:
+    def __init__(self, chains: Chains, rng: "Generator", walks: Ints) -> None:
         self.chains, self.rng, self.data = chains, rng, walks
         self.axis = np.arange(chains.length)
         self.copies = np.zeros(len(walks), dtype=np.int64)

@@ -11,7 +11,7 @@ units of several records: n / unit records at rate * unit give answers at the sa
 import math
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
 from dpquantiles.planner.chains import Chains
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Neighbors
+
+if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+    from numpy.random import Generator
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -117,7 +120,7 @@ def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Flo
 
 
 def _find_cuts(
-    node: Node, view: Reference, targets: Ints, cuts: Ints, rate: float, rng: np.random.Generator
+    node: Node, view: Reference, targets: Ints, cuts: Ints, rate: float, rng: "Generator"
 ) -> None:
     """Draws the inner cuts of a node, for all draws of its end points at once."""
     first, last = node.cuts[0], node.cuts[-1]
@@ -164,7 +167,7 @@ class Part:
 
 
 def _drawn(
-    part: Part, targets: Ints, rate: float, rng: np.random.Generator, walks: Ints, size: int
+    part: Part, targets: Ints, rate: float, rng: "Generator", walks: Ints, size: int
 ) -> Ints:
     """Answers of JointExp for a public size, one for each of the data sets that `walks` names.
 
@@ -191,7 +194,7 @@ def _batches(
     part: Part,
     targets: Ints,
     rate: float,
-    rng: np.random.Generator,
+    rng: "Generator",
     walks: Ints,
     surplus: Ints,
     axis: range,
