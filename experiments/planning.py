@@ -148,9 +148,9 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=Path("build/planning/rows.jsonl"))
     parser.add_argument("--page", type=Path, default=Path("docs/planning.md"))
     options = parser.parse_args()
+    lines = table(run(options.rows, options.runs))
     text = options.page.read_text("utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    lines = table(run(options.rows, options.runs))
     page = before + "\n".join([BEGIN, "", *lines, "", END]) + after
     options.page.write_text(page, encoding="utf-8")
 

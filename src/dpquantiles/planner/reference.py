@@ -81,6 +81,14 @@ class Reference:
         """How many steps there are, labels included."""
         return self.grid.size * self.labels
 
+    @cached_property
+    def contrast(self) -> float:
+        """How much more room, in logarithms, there is between pieces than inside them."""
+        if len(self.pieces) == 1:
+            return 0.0
+        inside = self._steps / np.maximum(1, self._ends - self._starts)
+        return math.log(float(np.diff(self._first).max() / max(1.0, inside.min())))
+
     def resized(self, n: int) -> "Reference":
         """The same shape with another number of records."""
         return Reference(n, self.grid, self.words, self.pieces, self.labels)

@@ -42,6 +42,9 @@ MOST_RELEASES = 64
 PROBES = 16
 """How many draws show how long the axis of errors must be."""
 
+LONGEST_AXIS, LONGEST_BATCH_AXIS = 4096, 1024
+"""The longest axes to start with, for one data set and for many."""
+
 MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
 
@@ -176,7 +179,7 @@ def _drawn(
     """
     surplus = part.n - size
     deepest, highest = -int(targets.max()), int(part.n.max() - targets.min())
-    half = math.ceil((8 + 2 * math.sqrt(len(targets))) / rate)
+    half = _half_axis(len(targets), rate, part)
     tried = walks[:PROBES]
     while True:
         first = max(min(0, int(surplus.min())) - half, min(0, deepest))
@@ -188,6 +191,16 @@ def _drawn(
             return found
         else:
             tried = walks
+
+
+def _half_axis(m: int, rate: float, part: Part) -> int:
+    """How far errors may go: some decays, and on uneven data as far as all answers together would
+    for the room between pieces, where that can be afforded.
+    """
+    decays = 8 + 2 * math.sqrt(m)
+    most = LONGEST_AXIS if len(part.n) == 1 else LONGEST_BATCH_AXIS
+    far = min(decays + m * part.view.contrast / 2, max(decays, most * rate / 2))
+    return math.ceil(far / rate)
 
 
 def _batches(

@@ -11,7 +11,6 @@ import json
 import math
 from bisect import bisect_right
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
@@ -48,7 +47,9 @@ def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> flo
 @lru_cache(maxsize=1)
 def kept() -> dict[str, Any]:
     """The table of the package: errors by grid, data and mechanism, rows sizes, columns counts."""
-    text = Path(__file__).with_name("choice.json").read_text("utf-8")
+    from importlib import resources  # costs more to import than all of the planner
+
+    text = resources.files(__package__).joinpath("choice.json").read_text("utf-8")
     errors: dict[str, Any] = json.loads(text)["errors"]
     return errors
 
