@@ -21,13 +21,13 @@ FINE = dpq.UniformGrid(0, 2**38 - 1)
     ("name", "grid", "data", "n", "m"),
     [
         ("joint_exp", "fine", "even", 1000, 29),
-        ("joint_exp", "128", "tied", 300, 9),
+        ("joint_exp", "coarse", "tied", 300, 9),
         ("joint_exp", "float", "clustered", 1000, 9),
         ("recursive_joint_exp", "fine", "even", 3000, 64),
         ("recursive_joint_exp", "fine", "clustered", 1000, 29),
-        ("recursive_joint_exp", "1024", "tied", 1000, 99),
+        ("recursive_joint_exp", "middle", "tied", 1000, 99),
         ("agg_tree", "fine", "even", 1000, 9),
-        ("agg_tree", "16384", "tied", 3000, 99),
+        ("agg_tree", "middle", "tied", 3000, 99),
     ],
 )
 def test_the_table_is_what_rehearsals_give(name: str, grid: str, data: str, n: int, m: int) -> None:
