@@ -1,16 +1,18 @@
 """The choice of a mechanism from public numbers: what `mechanism="auto"` means.
 
 Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.py`) says how far
-each is off on evenly spread, clustered and tied records of the same public shape. The choice is
+each is off on evenly spread, clustered and tied records of the same public shape. A good choice is
 
-    1. within 10 % of the best on even records,
-    2. nowhere more than twice as far off as the best, or as even records would be,
+    within 10 % of the best on even records, and
+    on clustered and tied ones at most twice as far off as the best, or as even records would be.
 
-and among those that are both, the one whose worst case is the best. Where no mechanism is both, 2
-comes first: evenly spread records then pay for the chance that records are clustered. The records
-themselves are never asked.
+The regret of a mechanism is the largest ratio to the best in these units, 1.1 on even records and 2
+on the others; the choice is the mechanism with the least regret. One with a regret of at most 1 is
+good in both ways. Where none is, the two wishes contradict each other, and the least regret lies
+between them. The records themselves are never asked.
 """
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,8 +23,9 @@ from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 
 AUTO = "auto"
-NEAR = 1.1
-CATASTROPHE = 2.0
+ALLOWED = {"even": 1.1, "clustered": 2.0, "tied": 2.0}
+"""By kind of data, how many times the error of the best is no reason for regret."""
+
 UNKNOWN_SIZE = 10_000
 """Assumed where the number of records is protected and not stated: the choice must not use it."""
 
@@ -46,38 +49,35 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
         for data in tables.DATA
     }
     best = {data: min(found.values()) for data, found in errors.items()}
-    even = best["even"]
 
-    def worst(name: str) -> float:
-        """The largest ratio to the best; what is below the best on even records is no harm."""
-        return max(errors[data][name] / max(best[data], even) for data in tables.DATA)
+    def regret(name: str) -> float:
+        ratios = [
+            errors[data][name] / max(best[data], best["even"]) / allowed
+            for data, allowed in ALLOWED.items()
+        ]
+        return round(max(ratios), 2)
 
-    harmless = [
-        name
-        for name in tables.CANDIDATES
-        if all(errors[d][name] <= CATASTROPHE * max(best[d], even) for d in tables.DATA[1:])
-    ]
-    near = [name for name in harmless if errors["even"][name] <= NEAR * even]
-    if near:
-        name = min(near, key=worst)
-    elif harmless:
-        name = min(harmless, key=lambda name: errors["even"][name])
-    else:
-        name = min(tables.CANDIDATES, key=worst)
-    held = (
-        f"{n:,} records" if size is not None else f"a protected number of records ({n:,} assumed)"
-    )
+    name = min(tables.CANDIDATES, key=regret)
+    return Choice(name, _reason(name, m, n, size, errors))
+
+
+def _reason(
+    name: str, m: int, n: int, size: int | None, errors: dict[str, dict[str, float]]
+) -> str:
+    """Why, in words made of public numbers."""
+    records = f"{n:,} records"
+    if size is None:
+        records = f"a protected number of records ({n:,} assumed)"
+    even, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
     others = ", ".join(
-        f"{other} {errors['even'][other]:.2g}"
-        for other in tables.CANDIDATES
-        if other != name and errors["even"][other] < 1e9
+        f"{other} {error:.2g}"
+        for other, error in errors["even"].items()
+        if other != name and math.isfinite(error)
     )
-    why = (
-        f"expected rank error {errors['even'][name]:.2g} for {m} even quantiles of {held} "
-        f"(evenly spread; clustered {errors['clustered'][name]:.2g}, tied "
-        f"{errors['tied'][name]:.2g}); others evenly spread: {others}"
+    return (
+        f"expected rank error {even} for {m} even quantiles of {records} if evenly spread, "
+        f"{clustered} if clustered, {tied} if tied; if evenly spread, others: {others}"
     )
-    return Choice(name, why)
 
 
 def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
