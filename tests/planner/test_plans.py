@@ -35,7 +35,7 @@ def test_the_bound_holds_and_is_not_loose(data: str, m: int, epsilon: float) -> 
     assert (errors <= estimate.bound).mean(axis=0).min() >= 0.93
     measured = np.quantile(errors, 0.95, axis=0, method="higher")
     assert (np.array(estimate.bound) <= 1.5 * measured + 1).all()
-    assert estimate.mean == pytest.approx(errors.mean(), rel=0.1, abs=0.1)
+    assert estimate.mean == pytest.approx(errors.mean(), rel=0.25, abs=0.1)
 
 
 def test_a_plan_is_a_frozen_value_that_repeats_itself() -> None:

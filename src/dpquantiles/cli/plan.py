@@ -75,7 +75,8 @@ def plan(
 
     Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
     """
-    asked, n = arguments.quantiles(",".join(q)), arguments.whole("size", size)
+    asked = arguments.quantiles(",".join(q))
+    n = require.count(minimum=1, size=arguments.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
     held = None if spread is None else _spread(spread, grid)
     if rank_error is not None:

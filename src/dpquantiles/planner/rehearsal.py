@@ -39,6 +39,9 @@ COARSEST_RATE = 0.17
 MOST_RELEASES = 64
 """The most draws of mechanisms that are rehearsed by themselves."""
 
+MOST_COUNTS = 1 << 21
+"""The most noisy counts of all trees of a rehearsal together."""
+
 PROBES = 16
 """How many draws show how long the axis of errors must be."""
 
@@ -236,7 +239,7 @@ def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
     rng, chance = np.random.default_rng(SEED), -math.expm1(-float(mechanism.rate(height)))
     total = view.n if mechanism.neighbors is Neighbors.SWAP else None
     found = []
-    for _ in range(draws):
+    for _ in range(min(draws, MOST_COUNTS // len(bounds))):
         noisy = [c + rng.geometric(chance, len(c)) - rng.geometric(chance, len(c)) for c in exact]
         released = ReleasedTree(
             grid=view.grid,
@@ -251,11 +254,12 @@ def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
 
 
 def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
-    """Releases with seeded bits, fewer than for the others."""
+    """Seeded draws of the mechanism itself, fewer than of the others."""
     bits, found = random.Random(SEED), []
+    law = mechanism.law(view) if hasattr(mechanism, "law") else None
     for _ in range(min(draws, MOST_RELEASES)):
-        release = mechanism.release(view, bits)
-        numbers = [view.grid.kind.number(value, "values") for value in release.values]
+        values = law.draw(bits) if law else mechanism.release(view, bits).values
+        numbers = [view.grid.kind.number(value, "values") for value in values]
         found.append(view.grid.encode(np.array(numbers)))
     order = np.argsort(mechanism.q, kind="stable")
     return rank_errors(view, np.sort(mechanism.q), np.array(found)[:, order])
