@@ -104,7 +104,7 @@ def ratios(grid: Grid, epsilon: float) -> list[str]:
         "| records | quantiles | auto takes | even | clustered | tied |",
         "|---" * 6 + "|",
     ]
-    for n, m in itertools.product((1000, 20_000, 1_000_000), (1, 9, 29, 60, 100, 255, 1000)):
+    for n, m in itertools.product((1000, 20_000, 100_000), (1, 9, 29, 60, 100, 255)):
         taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism
         cells = []
         for data in DATA:
