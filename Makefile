@@ -7,7 +7,7 @@ PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 
 .PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table \
-	interval-coverage paper paper-quick clean
+	choice-table planning-table interval-coverage paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -49,6 +49,12 @@ paper: $(PAPER)
 
 paper-quick: $(PAPER)
 	$(BIN)/python -m experiments.paper --quick $(if $(GOODREADS),--goodreads $(GOODREADS))
+
+choice-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.choice_table
+
+planning-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.planning
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

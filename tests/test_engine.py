@@ -60,7 +60,7 @@ def test_a_request_is_a_frozen_value() -> None:
 
 
 def test_a_request_builds_its_mechanism_for_distinct_ascending_quantiles() -> None:
-    mechanism = engine.Request(q=(0.9, 0.1, 0.9), budget=PureDP(epsilon=2)).build()
+    mechanism = engine.Request(q=(0.9, 0.1, 0.9), budget=PureDP(epsilon=2)).build("joint_exp")
     assert (mechanism.q, mechanism.guarantee) == ((0.1, 0.9), PureDP(epsilon=2.0))
 
 

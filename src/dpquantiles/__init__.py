@@ -14,6 +14,7 @@ from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import Interval, Intervals
 from dpquantiles.ledger import Ledger
 from dpquantiles.mechanisms import JointExp
+from dpquantiles.planner import Plan, epsilon_for, plan, size_for
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
@@ -35,6 +36,7 @@ __all__ = [
     "LedgerError",
     "MissingBackend",
     "Neighbors",
+    "Plan",
     "PureDP",
     "Release",
     "ScanFailed",
@@ -42,8 +44,11 @@ __all__ = [
     "__version__",
     "deciles",
     "describe",
+    "epsilon_for",
     "median",
     "percentiles",
+    "plan",
     "quantiles",
     "quartiles",
+    "size_for",
 ]

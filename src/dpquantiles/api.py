@@ -41,7 +41,7 @@ def quantiles(  # type: ignore[misc]
     neighbors: str = "swap",
     size: int | Mapping[Any, int] | None = None,
     missing: Any = None,
-    mechanism: str = "joint_exp",
+    mechanism: str = "auto",
     intervals: bool | float | str | Intervals | None = None,
     rng: Any = None,
     ledger: Ledger | None = None,
@@ -88,7 +88,8 @@ def quantiles(  # type: ignore[misc]
             a private count.
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
-        mechanism: The algorithm, by name.
+        mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
+            whatever the data are like, from public numbers alone; the release says which and why.
         intervals: True to measure, for a third of the budget, what intervals around the answers
             rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
             "population" to cover sampling too, or `Intervals(0.9, of="population")`.
@@ -145,7 +146,7 @@ def describe(
     neighbors: str = "swap",
     size: int | None = None,
     missing: Any = None,
-    mechanism: str = "joint_exp",
+    mechanism: str = "auto",
     rng: Any = None,
     ledger: Ledger | None = None,
     dataset: str | None = None,

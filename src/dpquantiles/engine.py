@@ -12,9 +12,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.ledger import Ledger
-from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.planner import AUTO, Choice, choose
 from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
 from dpquantiles.privacy.spending import held
 from dpquantiles.release import Release
@@ -37,7 +38,7 @@ class Request:
     grid: Grid | None = None
     size: int | None = None
     missing: Any = None
-    mechanism: str = "joint_exp"
+    mechanism: str = AUTO
     intervals: Intervals | None = None
 
     def __post_init__(self) -> None:
@@ -46,7 +47,8 @@ class Request:
         if self.grid is not None:
             self._check_grid()
         object.__setattr__(self, "missing", self._missing_policy())
-        self.build()
+        require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
+        self.build(JointExp.name if self.mechanism == AUTO else self.mechanism)
 
     def _check_grid(self) -> None:
         if not isinstance(self.grid, Grid):
@@ -70,25 +72,34 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Mechanism | Bracketed:
-        """The mechanism for the distinct quantiles, in ascending order."""
+    def build(self, name: str | None = None) -> Mechanism | Bracketed:
+        """The mechanism for the distinct quantiles, in ascending order; another than asked for by
+        name, and without one the usual one where the choice is left to us.
+        """
+        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
+        name = usual if name is None else name
         distinct = tuple(sorted(set(self.q)))
         if self.intervals is not None:
             return Bracketed(
-                mechanism=self.mechanism,
+                mechanism=name,
                 budget=self.budget,
                 q=distinct,
                 intervals=self.intervals,
                 size=self.size,
             )
-        mechanism: Mechanism = registry.build(
-            self.mechanism, self.budget, q=distinct, size=self.size
-        )
+        mechanism: Mechanism = registry.build(name, self.budget, q=distinct, size=self.size)
         return mechanism
 
-    def without_intervals(self) -> Mechanism:
+    def choice(self, n: int, grid: Grid) -> Choice:
+        """The mechanism and why; n counts only where the number of records is public."""
+        if self.mechanism != AUTO:
+            return Choice(self.mechanism, "asked for")
+        size = n if self.budget.neighbors is Neighbors.SWAP else self.size
+        return choose(self.budget, len(set(self.q)), size, grid)
+
+    def without_intervals(self, name: str | None = None) -> Mechanism:
         """The mechanism for groups and units, around whose answers there are no intervals."""
-        mechanism = self.build()
+        mechanism = self.build(name)
         if isinstance(mechanism, Bracketed):
             raise ValueError("intervals must be left out with by and with unit, got both")
         return mechanism
@@ -190,7 +201,6 @@ def run(
     account: Account | None = None,
 ) -> Release:
     """Settle what is public, charge, read, draw, and hand back the answers in the order asked."""
-    promised = request.build().guarantee
 
     def opened() -> tuple[Source, Grid]:
         stated = None if request.grid is None else request.grid.kind
@@ -203,7 +213,9 @@ def run(
     def draw(granted: Request) -> Release:
         source, grid = known or opened()
         release = _draw(source.view(grid, granted.missing), granted, bits)
-        return release if release.guarantee is None else replace(release, guarantee=promised)
+        if release.guarantee is None:
+            return release
+        return replace(release, guarantee=request.build(release.mechanism).guarantee)
 
     about = {"column": column}
     return charged(
@@ -218,9 +230,15 @@ def _draw(view: SortedView, request: Request, bits: Bits) -> Release:
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
-    release = request.build().release(view, bits)
+    choice = request.choice(view.n, view.grid)
+    release = request.build(choice.mechanism).release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
-    return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))
+    return replace(
+        release,
+        q=request.q,
+        values=tuple(answers[q] for q in request.q),
+        provenance={**release.provenance, "choice": choice.why},
+    )
 
 
 def run_for_units(
@@ -237,7 +255,7 @@ def run_for_units(
     if column is None:
         raise TypeError("column must be given with unit: the column whose quantiles are wanted")
     priced = replace(request, budget=units.price(request.budget, grouped=False))
-    stated = units.stated(priced.without_intervals().guarantee, request.budget)
+    priced.without_intervals()
     table = open_table(data, (column,))
     table.dtype(column)
     table.dtype(units.column, "unit")
@@ -250,6 +268,8 @@ def run_for_units(
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
         source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
         release = _draw(source.view(grid, row.missing), row, bits)
+        spent = priced.without_intervals(release.mechanism).guarantee
+        stated = units.stated(spent, request.budget)
         return replace(
             release,
             guarantee=None if release.guarantee is None else stated,
@@ -322,8 +342,10 @@ def _described(
     table = fetched(bounded(data, columns, units, bits), columns)
     asked = {column: replace(priced, bounds=bounds.get(column)) for column in columns}
     releases = {column: run(table, asked[column], bits, column) for column in columns}
-    spent = priced.build().guarantee
     note = next(iter(releases.values())).note
+    promises = {priced.build(release.mechanism).guarantee for release in releases.values()}
+    # Mechanisms that promise different things are all within the budget that each was given.
+    spent = promises.pop() if len(promises) == 1 else priced.budget
     stated = None if note else units.stated(spent, part)
     return Description(
         releases={name: replace(release, guarantee=stated) for name, release in releases.items()},

@@ -103,7 +103,7 @@ def _draw(
         q=request.q,
         values=tuple(answers),
         guarantee=plan.guarantee if private else None,
-        mechanism=request.mechanism,
+        mechanism=request.without_intervals().name,
         type=grid.kind.name,
         note="" if private else entropy.SEEDED_NOTE,
         provenance={

@@ -40,7 +40,8 @@ def in_child(task: Callable[[], object]) -> int:
 
 
 def ask(path: Path, draw: Callable[[], Release]) -> Release:
-    return Ledger(path).release(ONE, draw, dataset="payroll", request_id="march")
+    answer: Release = Ledger(path).release(ONE, draw, dataset="payroll", request_id="march")
+    return answer
 
 
 def before_the_commit(path: Path) -> None:

@@ -110,9 +110,10 @@ def test_a_repeated_request_is_charged_once_and_gives_the_same_release(ledger: L
     drawn = iter((7, 8))
 
     def ask() -> Release:
-        return ledger.release(
+        answer: Release = ledger.release(
             ONE, lambda: release(next(drawn)), dataset="payroll", request_id="march"
         )
+        return answer
 
     assert ask() == ask() == release(7)
     assert next(drawn) == 8
@@ -146,7 +147,8 @@ def test_a_request_repeated_with_other_parameters_is_refused(
 
 def test_a_failed_draw_keeps_its_charge_and_can_be_completed(ledger: Ledger) -> None:
     def ask(draw: object) -> Release:
-        return ledger.release(ONE, draw, dataset="payroll", request_id="march")  # type: ignore[arg-type]
+        answer: Release = ledger.release(ONE, draw, dataset="payroll", request_id="march")  # type: ignore[arg-type]
+        return answer
 
     with pytest.raises(ZeroDivisionError) as failed:
         ask(lambda: 1 / 0)

@@ -13,6 +13,7 @@ from dpquantiles.cli.demo import demo
 from dpquantiles.cli.doctor import doctor
 from dpquantiles.cli.ledger import ledger
 from dpquantiles.cli.mechanisms import mechanisms
+from dpquantiles.cli.plan import plan
 from dpquantiles.cli.release import release
 from dpquantiles.errors import BudgetExceeded
 from dpquantiles.version import __version__
@@ -43,6 +44,7 @@ def _describe(
 
 
 app.command()(release)
+app.command()(plan)
 app.add_typer(ledger, name="ledger")
 app.command()(mechanisms)
 app.command()(demo)

@@ -75,7 +75,7 @@ def _range(text: str) -> Iterator[float]:
 
 def epsilon(text: str) -> float:
     """The privacy budget as one number."""
-    return require.positive(epsilon=_number("epsilon", text, "1"))
+    return require.positive(epsilon=number("epsilon", text, "1"))
 
 
 def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: str) -> Guarantee:
@@ -83,9 +83,9 @@ def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: s
     if epsilon is None and rho is None:
         raise ValueError("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")
     return privacy.budget(
-        epsilon=None if epsilon is None else _number("epsilon", epsilon, "1"),
-        delta=None if delta is None else _number("delta", delta, "1e-6"),
-        rho=None if rho is None else _number("rho", rho, "0.5"),
+        epsilon=None if epsilon is None else number("epsilon", epsilon, "1"),
+        delta=None if delta is None else number("delta", delta, "1e-6"),
+        rho=None if rho is None else number("rho", rho, "0.5"),
         neighbors=neighbors,
     )
 
@@ -97,7 +97,7 @@ def intervals(level: str | None, of: str) -> Intervals | None:
         if of != DATA:
             raise ValueError(f"intervals must be given with intervals-of, got {of!r} alone")
         return None
-    return Intervals(require_level(intervals=_number("intervals", level, "0.95")), of)
+    return Intervals(require_level(intervals=number("intervals", level, "0.95")), of)
 
 
 def account(
@@ -121,13 +121,22 @@ def account(
     return None
 
 
-def _number(parameter: str, text: str, example: str) -> float:
-    number = parse(text, "float")
-    if number is None:
+def number(parameter: str, text: str, example: str) -> float:
+    """One number."""
+    found = parse(text, "float")
+    if found is None:
         raise ValueError(
             f"{parameter} must be a positive, finite number, got {text!r}; try {example}"
         )
-    return float(number)
+    return float(found)
+
+
+def whole(parameter: str, text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{parameter} must be a whole number, got {text!r}") from None
 
 
 def _parse(text: str, kind: Kind) -> Any:

@@ -29,7 +29,9 @@ Database = Annotated[
 DryRun = Annotated[
     bool,
     typer.Option(
-        "--dry-run", help="Show what would be read and what it would cost; read no record."
+        "--dry-run",
+        help="Show what would be read, what it would cost and how accurate it would be; read no "
+        "record.",
     ),
 ]
 Column = Annotated[
@@ -158,7 +160,10 @@ MaxRowsPerUnit = Annotated[
 Mechanism = Annotated[
     str,
     typer.Option(
-        "--mechanism", metavar="NAME", help="The algorithm; dpquantiles mechanisms lists them."
+        "--mechanism",
+        metavar="NAME",
+        help="The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists "
+        "them.",
     ),
 ]
 Intervals = Annotated[

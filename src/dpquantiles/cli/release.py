@@ -5,15 +5,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli import arguments, options, plan, screen
 from dpquantiles.cli.dry_run import report
 from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
+from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
-from dpquantiles.privacy import Units
+from dpquantiles.privacy import Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -48,7 +49,7 @@ def release(
     keys: options.Keys = None,
     unit: options.Unit = None,
     max_rows_per_unit: options.MaxRowsPerUnit = None,
-    mechanism: options.Mechanism = "joint_exp",
+    mechanism: options.Mechanism = AUTO,
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     seed: options.Seed = None,
@@ -64,9 +65,17 @@ def release(
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
     shown = _format(format)
-    number = _whole("seed", seed)
-    units = Units.of(unit, _whole("max_rows_per_unit", max_rows_per_unit))
-    asked = Asked(tuple(by or ()), keys, units, _whole("size", size))
+    number = None if seed is None else arguments.whole("seed", seed)
+    rows = (
+        None
+        if max_rows_per_unit is None
+        else arguments.whole("max_rows_per_unit", max_rows_per_unit)
+    )
+    units = Units.of(unit, rows)
+    records = None if size is None else arguments.whole("size", size)
+    # Under swap neighbors the number of records is public, so that only a plan needs it.
+    planned = dry_run and neighbors == Neighbors.SWAP
+    asked = Asked(tuple(by or ()), keys, units, None if planned else records)
     # All that can be checked without the data is checked before they are read.
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
@@ -83,6 +92,10 @@ def release(
         request = _settled(request, kind, bounds, resolution, missing)
     if dry_run:
         screen.result(report(str(place), column, kind, place.size(), request, promise))
+        if not asked.by:
+            grid = request.grid or plan.stated_grid(type, bounds, resolution)
+            screen.result("")
+            plan.show(plan.dry_run(request, records or _public_rows(place, request), grid))
         return
     bits = entropy.system() if number is None else random.Random(number)
 
@@ -93,7 +106,10 @@ def release(
             answer = asked.run(source, column, granted, bits)
         if type is None and place.is_text:
             _say_type(column, source.kind.name)
-        return answer if answer.guarantee is None else replace(answer, guarantee=promise)
+        if answer.guarantee is None:
+            return answer
+        chosen = replace(request, mechanism=answer.mechanism)
+        return replace(answer, guarantee=asked.promise(chosen))
 
     about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
     account = arguments.account(
@@ -105,6 +121,11 @@ def release(
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(_shown(answer, shown))
+
+
+def _public_rows(place: Place, request: engine.Request) -> int | None:
+    """How many records there are, where that is public and told by metadata."""
+    return place.size().rows if request.budget.neighbors is Neighbors.SWAP else None
 
 
 def _settled(
@@ -132,15 +153,6 @@ def _format(name: str | None) -> str:
     if name is None:
         return "text" if screen.is_terminal() else "json"
     return require.choice(FORMATS, format=name)
-
-
-def _whole(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
 def _say_type(column: str, name: str) -> None:

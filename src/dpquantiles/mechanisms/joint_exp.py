@@ -104,7 +104,7 @@ class JointExp:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R + m^2 R where windows overlap",
-        when="the default: most accurate for up to about 30 quantiles, and on clustered data",
+        when="up to about 30 quantiles, where it is most accurate, and clustered data",
     )
     q: tuple[float, ...]
     epsilon: float

@@ -113,11 +113,13 @@ def _curve(root: Element, frame: _Frame, release: Release) -> None:
 def line(
     root: Element, start: tuple[float, float], end: tuple[float, float], *, opacity: float
 ) -> None:
+    """A straight line in the color of the text around."""
     ends = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
     stroke = {"stroke": "currentColor", "stroke-opacity": str(opacity)}
     SubElement(root, "line", {name: f"{place:g}" for name, place in ends} | stroke)
 
 
 def text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+    """Words at a place, in the color of the text around."""
     at = {"x": f"{place[0]:g}", "y": f"{place[1]:g}", "text-anchor": anchor}
     SubElement(root, "text", at | {"fill": "currentColor", "opacity": "0.8"}).text = words
