@@ -17,6 +17,9 @@ FOR_TUNING = {
 }
 """The paper's choice of t asks for the smooth sensitivity itself, which no release tells."""
 
+OF_THE_PLANNER = {"choice_table.py", "planning.py"}
+"""What makes and checks the planner's own tables looks into the planner."""
+
 
 def imported(module: Path) -> Iterator[tuple[str, str]]:
     """Modules of the library, and the names that are taken from them."""
@@ -31,7 +34,9 @@ def imported(module: Path) -> Iterator[tuple[str, str]]:
 def test_only_public_names_are_used(module: Path) -> None:
     for source, name in imported(module):
         if source.partition(".")[0] == "dpquantiles":
-            assert source in PUBLIC or (source, name) in FOR_TUNING, (source, name)
+            own = module.name in OF_THE_PLANNER
+            known = source in PUBLIC or (source, name) in FOR_TUNING
+            assert known or own, (source, name)
             assert not name.startswith("_")
 
 

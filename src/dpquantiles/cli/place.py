@@ -64,8 +64,9 @@ class Place:
     def schema(self, column: str, type_name: str | None) -> Kind | None:
         """The column's type without a look at its records; None where nothing else tells."""
         if self.file is not None and not knows_schema(self.file):
-            measure(self.file)
-            if not is_many(self.file):
+            if is_many(self.file):
+                measure(self.file)
+            else:
                 require_column(self.file, column)
             return None if type_name is None else BY_NAME[require.choice(BY_NAME, type=type_name)]
         return self.open(column, type_name).kind
