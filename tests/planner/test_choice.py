@@ -48,6 +48,17 @@ def test_the_table_is_complete() -> None:
                     assert all(x is not None and x >= 0 for x in known)
 
 
+def test_grids_are_taken_for_those_of_the_table() -> None:
+    grids = {
+        "coarse": [dpq.UniformGrid(0, 1, 1), dpq.UniformGrid(0, 120, 1)],
+        "middle": [dpq.UniformGrid(-180, 1440, 1)],
+        "fine": [dpq.UniformGrid(0.0, 120.0), dpq.UniformGrid(0, 2**32 - 1), dpq.FloatGrid(0, 1)],
+        "float": [dpq.FloatGrid(), dpq.FloatGrid(integral=True), dpq.FloatGrid(lower=0)],
+    }
+    for name, members in grids.items():
+        assert [tables.named(grid) for grid in members] == [name] * len(members)
+
+
 def test_between_entries_errors_lie_between() -> None:
     low, high = (tables.error("agg_tree", "fine", "clustered", n, 99) for n in (3000, 10_000))
     assert low < tables.error("agg_tree", "fine", "clustered", 5000, 99) < high
