@@ -8,6 +8,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import privacy
+from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.planner import choice, tables
 from dpquantiles.planner.reference import reference
@@ -49,7 +50,7 @@ def test_the_table_is_complete() -> None:
 
 
 def test_grids_are_taken_for_those_of_the_table() -> None:
-    grids = {
+    grids: dict[str, list[Grid]] = {
         "coarse": [dpq.UniformGrid(0, 1, 1), dpq.UniformGrid(0, 120, 1)],
         "middle": [dpq.UniformGrid(-180, 1440, 1)],
         "fine": [dpq.UniformGrid(0.0, 120.0), dpq.UniformGrid(0, 2**32 - 1), dpq.FloatGrid(0, 1)],
