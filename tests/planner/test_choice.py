@@ -8,6 +8,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import privacy
+from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.planner import choice, tables
 from dpquantiles.planner.reference import reference
@@ -46,6 +47,17 @@ def test_the_table_is_complete() -> None:
                     assert len(row) == len(tables.COUNTS)
                     known = row if name != "joint_exp" else [x for x in row if x is not None]
                     assert all(x is not None and x >= 0 for x in known)
+
+
+def test_grids_are_taken_for_those_of_the_table() -> None:
+    grids: dict[str, list[Grid]] = {
+        "coarse": [dpq.UniformGrid(0, 1, 1), dpq.UniformGrid(0, 120, 1)],
+        "middle": [dpq.UniformGrid(-180, 1440, 1)],
+        "fine": [dpq.UniformGrid(0.0, 120.0), dpq.UniformGrid(0, 2**32 - 1), dpq.FloatGrid(0, 1)],
+        "float": [dpq.FloatGrid(), dpq.FloatGrid(integral=True), dpq.FloatGrid(lower=0)],
+    }
+    for name, members in grids.items():
+        assert [tables.named(grid) for grid in members] == [name] * len(members)
 
 
 def test_between_entries_errors_lie_between() -> None:

@@ -101,7 +101,7 @@ def dry_run(request: Request, size: int | None, grid: Grid) -> Plan:
 def show(found: Plan, plot: Path | None = None, *, as_json: bool = False) -> None:
     """A plan on the screen, with error against budget below it; or as JSON."""
     if plot is not None:
-        _write(plot, plans.picture(found.curve(), plans.title(found)))
+        _write(plot, plans.picture(found, found.curve()))
     if as_json:
         screen.result(found.to_json())
         return

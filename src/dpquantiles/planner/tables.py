@@ -29,8 +29,10 @@ COUNTS = (1, 9, 23, 24, 29, 44, 64, 99, 143, 144, 255)
 the last, errors grow slowly, and the choice does not change."""
 
 GRIDS = {"coarse": 2**7, "middle": 2**10, "fine": 2**38, "float": 2**32}
-"""By name, how many points; a grid between two of them takes the one below. Up to about 2**10
-points a tree has a leaf for each."""
+"""By name, how many points. Up to about 2**10 of them a tree has a leaf for each."""
+
+FROM = {"coarse": 1, "middle": 2**9, "fine": 2**12}
+"""From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
 HOPELESS = 3.0
@@ -60,8 +62,7 @@ def named(grid: Grid) -> str:
     """The grid of the table that stands for this one."""
     if isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None):
         return "float"
-    held = [name for name, points in GRIDS.items() if points <= grid.size and name != "float"]
-    return held[-1] if held else "coarse"
+    return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 
 def error(name: str, grid: str, data: str, n: float, m: int) -> float:

@@ -139,8 +139,9 @@ class _Scale:
         return [x for x in found if self.low - 1e-9 <= math.log10(x) <= self.high + 1e-9]
 
 
-def picture(curve: Curve, heading: str) -> str:
+def picture(plan: Plan, curve: Curve) -> str:
     """Error against budget as SVG: the expected error, and above it the 95 % bound."""
+    heading = f"Rank error of {plan.best.mechanism}: {_quantiles(plan)} of {plan.size:,} records"
     amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
     means = [max(estimate.mean, 0.1) for _, estimate in curve]
     bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
@@ -152,12 +153,20 @@ def picture(curve: Curve, heading: str) -> str:
     up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
     _axes(root, across, up, "rho" if isinstance(curve[0][0], ZCDP) else "epsilon")
     svg.text(root, (10, 16), heading, anchor="start")
-    for errors, dash, label in ((means, "none", "expected"), (bounds, "5 3", "95 %")):
+    for errors, dash, label, below in (
+        (means, "none", "expected", 14),
+        (bounds, "5 3", "95 %", -2),
+    ):
         points = [(across(a), up(e)) for a, e in zip(amounts, errors, strict=True)]
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
         stroke = {"fill": "none", "stroke": svg.CURVE, "stroke-width": "1.8"}
         SubElement(root, "polyline", {"points": path, "stroke-dasharray": dash, **stroke})
-        svg.text(root, (points[-1][0] - 4, points[-1][1] - 8), label, anchor="end")
+        svg.text(
+            root,
+            (points[1][0], points[1][1] + below),
+            label,
+            anchor="start" if below < 0 else "end",
+        )
     return tostring(root, encoding="unicode")
 
 
