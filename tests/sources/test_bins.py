@@ -19,7 +19,9 @@ from dpquantiles.sources.bins import BINS, DAY, Even, Map, Pieces, Ratios, first
 
 def bins_of(numbers: list[float], bins: Map) -> list[int]:
     frame = nw.from_native(pl.DataFrame({"p": pl.Series(numbers, dtype=pl.Float64)}))
-    return frame.select(bins.bin(nw.col("p")).cast(nw.Int64).alias("b"))["b"].to_list()
+    frame = frame.with_columns(bins.prepared(nw.col("p")).alias("m"))
+    place = bins.bin(nw.col("p"), nw.col("m")).cast(nw.Int64)
+    return frame.select(place.alias("b"))["b"].to_list()
 
 
 GRIDS: dict[str, tuple[Grid, Fraction]] = {

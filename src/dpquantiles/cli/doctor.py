@@ -16,6 +16,10 @@ OPTIONAL = {
     "pandas": ("pandas", "columns of pandas"),
     "polars": ("polars", "columns of Polars; Parquet files"),
     "pyarrow": ("pyarrow", "columns of PyArrow; Parquet files"),
+    "duckdb": ("duckdb", "files by pattern or address; SQL"),
+    "pyspark": ("spark", "tables of Spark"),
+    "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
+    "dask": ("dask", "tables of Dask"),
     "matplotlib": ("plot", "the figures of the benchmarks"),
 }
 """By library: the extra that installs it, and what it is for."""
@@ -51,7 +55,7 @@ def _version(library: str) -> str | None:
 def _optional(library: str, extra: str, use: str) -> str:
     version = _version(library)
     hint = "" if version else f" pip install 'dpquantiles[{extra}]'"
-    return f"{library:<12} {version or 'missing':<10} {use:<33}{hint}".rstrip()
+    return f"{library:<14} {version or 'missing':<10} {use:<33}{hint}".rstrip()
 
 
 def _verdict(name: str, failure: str) -> str:

@@ -31,9 +31,12 @@ FOCUS = (-25_567 * DAY, 47_482 * DAY)
 
 
 class Map(Protocol):
-    """A map from positions to bins."""
+    """A map from positions to bins, in two steps: engines repeat what is not a column."""
 
-    def bin(self, position: Any) -> Any:
+    def prepared(self, position: Any) -> Any:
+        """What is to be a column of its own, as an expression."""
+
+    def bin(self, position: Any, prepared: Any) -> Any:
         """The bin of a position, as an expression."""
 
 
@@ -50,15 +53,19 @@ class Even:
         """Whether doubles can tell its ends apart well enough to divide by their distance."""
         return 1e-280 < self.high - self.low < math.inf
 
-    def bin(self, position: Any) -> Any:
+    def prepared(self, position: Any) -> Any:
+        low, high = (self.low, self.high) if self.helps else (0.0, 0.0)
+        return position.clip(low, high)
+
+    def bin(self, position: Any, prepared: Any) -> Any:  # noqa: ARG002
         if not self.helps:
-            return position.clip(0.0, 0.0)
+            return prepared
         width = self.high - self.low
         # A little lower than the low end: some databases raise where a product underflows.
         start = self.low - width * 2.0**-60
         # A little less than all bins, so that the high end falls into the last.
         scale = self.bins * (1 - 2.0**-40) / width
-        return ((position.clip(self.low, self.high) - start) * scale).floor()
+        return ((prepared - start) * scale).floor()
 
 
 @dataclass(frozen=True)
@@ -69,13 +76,16 @@ class Ratios:
     most: float
     bins: int = BINS
 
-    def bin(self, position: Any) -> Any:
+    def prepared(self, position: Any) -> Any:
+        return position.abs().clip(self.least, self.most)
+
+    def bin(self, position: Any, prepared: Any) -> Any:
         import narwhals.stable.v2 as nw
 
         half = self.bins // 2
         scale = (half - 1) / math.log(self.most / self.least)
-        octaves = position.abs().clip(self.least, self.most).log() - math.log(self.least)
-        signed = nw.when(position < 0).then(-scale).otherwise(scale) * octaves
+        size = prepared.log() - math.log(self.least)
+        signed = nw.when(position < 0).then(-scale).otherwise(scale) * size
         return (signed + float(half)).floor()
 
 
@@ -90,16 +100,20 @@ class Pieces(NamedTuple):
         each = max(2, BINS // max(1, len(ranges)))
         return cls([Even(low, high, each) for low, high in ranges])
 
-    def bin(self, position: Any) -> Any:
+    def prepared(self, position: Any) -> Any:
+        return position
+
+    def bin(self, position: Any, prepared: Any) -> Any:
         """By halves, so that a row meets few comparisons."""
         import narwhals.stable.v2 as nw
 
         first, rest = self.pieces[: len(self.pieces) // 2], self.pieces[len(self.pieces) // 2 :]
         if not first:
-            return rest[0].bin(position)
+            (piece,) = rest
+            return piece.bin(position, piece.prepared(prepared))
         offset = sum(piece.bins for piece in first)
-        inside = nw.when(position <= first[-1].high).then(Pieces(first).bin(position))
-        return inside.otherwise(Pieces(rest).bin(position) + offset)
+        inside = nw.when(position <= first[-1].high).then(Pieces(first).bin(position, prepared))
+        return inside.otherwise(Pieces(rest).bin(position, prepared) + offset)
 
 
 def unit(kind: Kind) -> Fraction:

@@ -41,9 +41,11 @@ def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = Non
 def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any:
     import narwhals.stable.v2 as nw
 
-    value, place = numbers.value, bins.bin(numbers.position).cast(nw.Int32)
-    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place).cast(nw.Int32)
+    value, position = numbers.value, numbers.position
     frame = numbers.frame if ranges is None else _filtered(numbers, ranges)
+    frame = frame.with_columns(bins.prepared(position).alias("prepared"))
+    place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
+    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place).cast(nw.Int32)
     return (
         frame.select(value, bin_of.alias("bin"))
         .group_by("bin")

@@ -1,0 +1,230 @@
+"""How long a release takes where data live, as ratios to what the same engine does by itself.
+
+    python -m benchmarks.sources [--rows 10000000] [--large 100000000] [--output FILE]
+
+A Parquet file is written once; every engine then answers 9 and 30 quantiles of one column, in turn
+with its own way to them: Polars sorts, DuckDB takes quantile_disc of the same list, Spark takes
+percentile_approx of the same list. Last, the peak memory of a process that releases deciles of the
+large file. Seconds differ between machines and ratios much less, so the targets are ratios; a
+missed target is reported, and the exit code stays 0. `--large 0` leaves the last part out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import dpquantiles as dpq
+
+COLUMN = "salary"
+EPSILON = 1.0
+COUNTS = (9, 30)
+BATCH = 1_000_000
+ROUNDS = 3
+LIMITS = {"polars": 1.5, "duckdb": 2.0, "spark": 0.5}
+"""The most that a release may take, over the engine's own way to the quantiles."""
+
+MOST_BYTES = 500_000_000
+"""The most memory that a process may take for deciles of the large file."""
+
+BOUNDS: dict[str, tuple[float, float] | None] = {"no bounds": None, "bounds": (0.0, 1e6)}
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One cell: seconds of ours and theirs, the best of some rounds taken in turn."""
+
+    engine: str
+    rows: int
+    m: int
+    bounds: str
+    ours: float
+    theirs: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.theirs
+
+    @property
+    def verdict(self) -> str:
+        limit = LIMITS[self.engine]
+        met = "met" if self.ratio <= limit else "MISSED"
+        return (
+            f"{met:<7} {self.engine:<7} n={self.rows:.0e} m={self.m:<3} {self.bounds:<10} "
+            f"{self.ours:7.2f} s over {self.theirs:7.2f} s = {self.ratio:.2f} (at most {limit:g})"
+        )
+
+
+def write(path: Path, rows: int) -> None:
+    """Log-normal salaries, and a column that nobody asks for."""
+    rng = np.random.default_rng(20240531)
+    schema = pa.schema([(COLUMN, pa.float64()), ("id", pa.int64())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, rows, BATCH):
+            n = min(BATCH, rows - start)
+            values = {COLUMN: np.exp(rng.normal(10.5, 0.6, n)), "id": np.arange(start, start + n)}
+            writer.write_table(pa.table(values, schema=schema))
+
+
+def quantiles(m: int) -> list[float]:
+    """m evenly spaced quantiles."""
+    return [k / (m + 1) for k in range(1, m + 1)]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to open the file, and the engine's own way to its quantiles."""
+
+    open: Callable[[], Any]
+    own: Callable[[list[float]], object]
+
+
+def polars_engine(path: Path) -> Engine:
+    import polars as pl
+
+    def sort(_: list[float]) -> object:
+        return pl.scan_parquet(path).select(COLUMN).sort(COLUMN).collect(engine="streaming")
+
+    return Engine(lambda: pl.scan_parquet(path), sort)
+
+
+def duckdb_engine(path: Path) -> Engine:
+    import duckdb
+
+    def own(q: list[float]) -> object:
+        query = f"SELECT quantile_disc({COLUMN}, {q}) FROM read_parquet('{path}')"
+        return duckdb.execute(query).fetchall()
+
+    return Engine(lambda: duckdb.read_parquet(str(path)), own)
+
+
+def spark_engine(path: Path) -> Engine:
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    frame = session.read.parquet(str(path))
+    return Engine(lambda: frame, lambda q: frame.select(F.percentile_approx(COLUMN, q)).collect())
+
+
+ENGINES = {"polars": polars_engine, "duckdb": duckdb_engine, "spark": spark_engine}
+
+
+def seconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(names: list[str], path: Path, rows: int) -> Iterator[Row]:
+    """All cells of some engines; each pair runs in turn, so that a busy moment hits both."""
+    for name in names:
+        engine = ENGINES[name](path)
+        for m in COUNTS:
+            q = quantiles(m)
+            for label, bounds in BOUNDS.items():
+
+                def ours(
+                    engine: Engine = engine,
+                    q: list[float] = q,
+                    bounds: tuple[float, float] | None = bounds,
+                ) -> object:
+                    return dpq.quantiles(
+                        engine.open(), q, column=COLUMN, epsilon=EPSILON, bounds=bounds
+                    )
+
+                def theirs(engine: Engine = engine, q: list[float] = q) -> object:
+                    return engine.own(q)
+
+                rounds = [(seconds(ours), seconds(theirs)) for _ in range(ROUNDS)]
+                best, own = (min(times) for times in zip(*rounds, strict=True))
+                row = Row(engine=name, rows=rows, m=m, bounds=label, ours=best, theirs=own)
+                print(row.verdict, flush=True)
+                yield row
+
+
+CHILD = """
+import sys
+import {library}
+import dpquantiles as dpq
+data = {opened}
+dpq.deciles(data, column={column!r}, epsilon=1)
+status = open("/proc/self/status").read()
+print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
+"""
+
+
+def peak(path: Path, library: str) -> int:
+    """The peak memory, in bytes, of a fresh process that releases deciles."""
+    opened = {"polars": f"polars.scan_parquet({str(path)!r})", "duckdb": repr(str(path))}[library]
+    code = CHILD.format(library=library, opened=opened, column=COLUMN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def measure_memory(path: Path, rows: int) -> dict[str, int]:
+    peaks = {library: peak(path, library) for library in ("polars", "duckdb")}
+    met = "met" if min(peaks.values()) <= MOST_BYTES else "MISSED"
+    told = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in peaks.items())
+    print(f"{met:<7} peak memory at n={rows:.0e}: {told} (one of them at most 500 MB)", flush=True)
+    return peaks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=10**7)
+    parser.add_argument("--large", type=int, default=10**8)
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dpquantiles-bench-") as folder:
+        path, large = Path(folder) / "table.parquet", Path(folder) / "large.parquet"
+        write(path, options.rows)
+        rows = list(measure(options.engines, path, options.rows))
+        peaks: dict[str, int] = {}
+        if options.large:
+            write(large, options.large)
+            peaks = measure_memory(large, options.large)
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        report = {
+            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "python": platform.python_version(),
+            "processors": os.cpu_count(),
+            "dpquantiles": dpq.__version__,
+            "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
+            "peak_bytes": {"rows": options.large, **peaks},
+        }
+        options.output.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
