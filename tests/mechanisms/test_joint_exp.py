@@ -209,7 +209,9 @@ def test_high_epsilon_is_nearly_exact() -> None:
 
 def test_an_epsilon_below_rounding_is_refused() -> None:
     with pytest.raises(ValueError, match=r"epsilon must be at least .* rounding"):
-        dpq.quantiles(np.arange(1000.0), "deciles", epsilon=1e-9, bounds=(0, 1000))
+        dpq.quantiles(
+            np.arange(1000.0), "deciles", epsilon=1e-9, bounds=(0, 1000), mechanism="joint_exp"
+        )
 
 
 def test_a_demand_beyond_memory_is_refused() -> None:

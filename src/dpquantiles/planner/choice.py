@@ -8,8 +8,9 @@ each is off on evenly spread, clustered and tied records of the same public shap
 
 The regret of a mechanism is the largest ratio to the best in these units, 1.1 on even records and 2
 on the others; the choice is the mechanism with the least regret. One with a regret of at most 1 is
-good in both ways. Where none is, the two wishes contradict each other, and the least regret lies
-between them. The records themselves are never asked.
+good in both ways. Where none is, the two wishes contradict each other: even records come first as
+long as the others are at most `TOLERATED` times as far off as the best, and else the least regret
+lies between the two. The records themselves are never asked.
 """
 
 import math
@@ -25,6 +26,9 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 AUTO = "auto"
 ALLOWED = {"even": 1.1, "clustered": 2.0, "tied": 2.0}
 """By kind of data, how many times the error of the best is no reason for regret."""
+
+TOLERATED = 3.5
+"""How many times the error of the best, on clustered or tied records, even ones are worth."""
 
 UNKNOWN_SIZE = 10_000
 """Assumed where the number of records is protected and not stated: the choice must not use it."""
@@ -50,14 +54,18 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     }
     best = {data: min(found.values()) for data, found in errors.items()}
 
-    def regret(name: str) -> float:
-        ratios = [
-            errors[data][name] / max(best[data], best["even"]) / allowed
-            for data, allowed in ALLOWED.items()
-        ]
-        return round(max(ratios), 2)
+    def ratio(name: str, data: str) -> float:
+        return errors[data][name] / max(best[data], best["even"])
 
-    name = min(tables.CANDIDATES, key=regret)
+    def regret(name: str) -> float:
+        return round(max(ratio(name, data) / allowed for data, allowed in ALLOWED.items()), 2)
+
+    def tolerable(name: str) -> bool:
+        uneven = max(ratio(name, data) for data in ALLOWED if data != "even")
+        return ratio(name, "even") <= ALLOWED["even"] and uneven <= TOLERATED
+
+    candidates = list(filter(tolerable, tables.CANDIDATES)) or tables.CANDIDATES
+    name = min(candidates, key=regret)
     return Choice(name, _reason(name, m, n, size, errors))
 
 
