@@ -40,6 +40,7 @@ class Request:
     missing: Any = None
     mechanism: str = AUTO
     intervals: Intervals | None = None
+    _usual: Mechanism | Bracketed = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -48,7 +49,8 @@ class Request:
             self._check_grid()
         object.__setattr__(self, "missing", self._missing_policy())
         require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
-        self.build(JointExp.name if self.mechanism == AUTO else self.mechanism)
+        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
+        object.__setattr__(self, "_usual", self._built(usual))
 
     def _check_grid(self) -> None:
         if not isinstance(self.grid, Grid):
@@ -73,11 +75,16 @@ class Request:
         return self.missing
 
     def build(self, name: str | None = None) -> Mechanism | Bracketed:
-        """The mechanism for the distinct quantiles, in ascending order; another than asked for by
-        name, and without one the usual one where the choice is left to us.
+        """The named mechanism for the distinct quantiles, in ascending order.
+
+        Without a name it is the one asked for, or the usual one where the choice is left to us.
         """
         usual = JointExp.name if self.mechanism == AUTO else self.mechanism
-        name = usual if name is None else name
+        if name is None or name == usual:
+            return self._usual
+        return self._built(name)
+
+    def _built(self, name: str) -> Mechanism | Bracketed:
         distinct = tuple(sorted(set(self.q)))
         if self.intervals is not None:
             return Bracketed(
@@ -95,7 +102,9 @@ class Request:
         if self.mechanism != AUTO:
             return Choice(self.mechanism, "asked for")
         size = n if self.budget.neighbors is Neighbors.SWAP else self.size
-        return choose(self.budget, len(set(self.q)), size, grid)
+        # Intervals take answers on both sides of each quantile.
+        answers = len(set(self.q)) * (1 if self.intervals is None else 3)
+        return choose(self.budget, answers, size, grid)
 
     def without_intervals(self, name: str | None = None) -> Mechanism:
         """The mechanism for groups and units, around whose answers there are no intervals."""
@@ -106,7 +115,7 @@ class Request:
 
     def describe(self) -> dict[str, object]:
         """The public parameters beside the budget, as plain values."""
-        stated = (name.name for name in fields(self) if name.name != "budget")
+        stated = (known.name for known in fields(self) if known.init and known.name != "budget")
         return {name: _plain(getattr(self, name)) for name in stated}
 
 
