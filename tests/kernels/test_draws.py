@@ -141,9 +141,13 @@ def test_weighted_follows_its_weights(algebra: Logarithms | ScaledDoubles, lengt
         assert stats.chisquare(observed, expected).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("weights", [[1.0], [0.75, 3.0, 0.0, 0.6875], [5.0, 1.625, 1.0, 1e-3]])
-def test_weighted_is_exact(weights: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scale", [1.0, 2.0**-640, 2.0**-1060, 2.0**900])
+@pytest.mark.parametrize("weights", [[1.0], [0.75, 3.0, 0.0, 0.6875], [5.0, 1.625, 1.0, 2**-9]])
+def test_weighted_is_exact(
+    weights: list[float], scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over all places, and all bits of the coins for fractions, every weight gets its share."""
+    weights = [weight * scale for weight in weights]
     monkeypatch.setattr(draws, "PRECISION", 3)
     drawn = dict.fromkeys(range(len(weights)), Fraction(0))
     fraction = Fraction(1)

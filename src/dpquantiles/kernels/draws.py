@@ -25,6 +25,10 @@ FAINTEST = 1e-200
 """Odds below this are tossed by their logarithm, which cannot underflow."""
 
 
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+"""Below this, doubles lose their relative precision."""
+
+
 def coin(bits: Bits, probability: float) -> bool:
     """True with exactly this probability."""
     numerator, denominator = probability.as_integer_ratio()
@@ -81,7 +85,9 @@ def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
     total = int(ends[-1])
     while (place := below(bits, total + len(shares))) >= total:
         share, weight = shares.item(place - total), weights.item(place - total)
-        if share > FAINTEST:
+        # As logarithms the largest share is 1, and one that is no normal double was rounded; as
+        # doubles shares are the weights themselves, and exact however small they all are.
+        if share >= SMALLEST_NORMAL or largest < 1.0:
             counts = _fraction_coin(bits, share, exponent)
         else:
             log_share = algebra.log(weight) - algebra.log(float(weights.max())) + math.log(largest)

@@ -77,10 +77,10 @@ def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
 
 @contextmanager
 def _csv_rows(path: Path) -> Iterator[Iterator[list[str]]]:
-    with (
-        path.open(encoding="utf-8-sig", errors="replace", newline="") as file,
-        _cells_of_any_length(),
-    ):
+    # The csv module raises on cells over 128 kB, and data must never raise. The limit is one of the
+    # whole process, so it is not put back while another thread may be reading.
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         yield filter(None, csv.reader(file))
 
 
@@ -92,16 +92,6 @@ def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
             "add one, and below it one line per record"
         )
     return header
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """The csv module raises on cells over 128 kB, and data must never raise."""
-    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
 
 
 def position(names: Sequence[str], column: str, path: Path) -> int:
