@@ -12,14 +12,13 @@ from dpquantiles.sources import memory
 from dpquantiles.sources.bins import unit
 from dpquantiles.sources.numbers import (
     POSITION,
-    VALUE,
     Numbers,
     as_ticks,
     in_microseconds,
     is_time,
     kind_of,
 )
-from dpquantiles.sources.predicates import any_of
+from dpquantiles.sources.predicates import VALUE, any_of
 from dpquantiles.sources.tables import Table
 
 
@@ -36,7 +35,7 @@ def numbers(table: Table, name: str) -> Numbers:
     found = as_ticks(frame, in_microseconds(dtype)) if is_time(dtype) else Numbers(frame, kind)
     if isinstance(kind, DecimalUnits):
         found = replace(found, tick=unit(kind), array=lambda units: _decimals(units, kind))
-    return replace(found, inside=any_of, collect=_collect, engine="Dask", extra="dask")
+    return replace(found, keep=any_of, collect=_collect, engine="Dask", extra="dask")
 
 
 def _values(part: Any, name: str, _: Kind) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources.numbers import (
-    VALUE,
     Numbers,
     as_numbers,
     as_ticks,
     in_microseconds,
     is_time,
 )
+from dpquantiles.sources.predicates import VALUE
 from dpquantiles.sources.tables import Table, nearest
 
 try:

@@ -12,7 +12,8 @@ import ibis
 
 from dpquantiles.kinds import unsupported
 from dpquantiles.sources.bins import DAY
-from dpquantiles.sources.numbers import POSITION, VALUE, Numbers, as_numbers, kind_of
+from dpquantiles.sources.numbers import POSITION, Numbers, as_numbers, kind_of
+from dpquantiles.sources.predicates import VALUE
 from dpquantiles.sources.tables import Table
 
 FAR = 10**20

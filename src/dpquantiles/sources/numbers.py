@@ -22,11 +22,11 @@ from dpquantiles.kinds import (
 )
 from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import memory
-from dpquantiles.sources.predicates import Predicate, by_halves
+from dpquantiles.sources.predicates import VALUE, Keep, by_halves
 from dpquantiles.sources.tables import Table
 
-VALUE, POSITION = "x", "p"
-"""The columns of the frame that is scanned."""
+POSITION = "p"
+"""The column of positions, where values do not cast to them."""
 
 
 _DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}
@@ -56,7 +56,7 @@ class Numbers:
     """Collected values as an array that a kind can read."""
     locate: Callable[[Any], float] = float
     """The position of one value."""
-    inside: Predicate = by_halves
+    keep: Keep = by_halves
     collect: Callable[[Any], Any] = collect
     engine: str = ""
     """What messages call the engine."""

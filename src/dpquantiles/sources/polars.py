@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpquantiles.sources.numbers import VALUE, Numbers, as_numbers, as_ticks, is_time
-from dpquantiles.sources.predicates import any_of
+from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.predicates import VALUE, any_of
 from dpquantiles.sources.tables import Table
 
 
@@ -19,7 +19,7 @@ def numbers(table: Table, column: str) -> Numbers:
         found = as_ticks(table.frame.select(ticks), dtype)
     else:
         found = as_numbers(table, column)
-    return replace(found, inside=any_of, collect=_collect, engine="Polars", extra="polars")
+    return replace(found, keep=any_of, collect=_collect, engine="Polars", extra="polars")
 
 
 def _collect(frame: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType
 
-from dpquantiles.sources.numbers import VALUE, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.sources.tables import Table
 
 
@@ -23,7 +25,7 @@ def numbers(table: Table, column: str) -> Numbers:
         found = as_ticks(nw.from_native(ticks), dtype)
     else:
         found = as_numbers(table, column)
-    return replace(found, collect=_collect, engine="Spark", extra="spark")
+    return replace(found, keep=_keep, collect=_collect, engine="Spark", extra="spark")
 
 
 def quoted(name: str) -> str:
@@ -42,6 +44,32 @@ def _ticks(name: str, dtype: Any) -> str:
     if dtype.time_zone is None:
         return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {name})"
     return f"unix_micros({name})"
+
+
+def _keep(frame: Any, ranges: Sequence[Range]) -> Any:
+    """The rows in ranges, by halves; as text, because every operation on a column is a call."""
+    import narwhals.stable.v2 as nw
+
+    ends = [(_literal(low), _literal(high)) for low, high in ranges]
+    whole = f"{VALUE} >= {ends[0][0]} AND {VALUE} <= {ends[-1][1]}"
+    return nw.from_native(frame.to_native().filter(f"{whole} AND {VALUE} >= {_low(ends)}"))
+
+
+def _low(ends: Sequence[tuple[str, str]]) -> str:
+    """The low end of the first range that does not end below the value."""
+    if len(ends) == 1:
+        return ends[0][0]
+    lower, upper = ends[: len(ends) // 2], ends[len(ends) // 2 :]
+    return f"if({VALUE} <= {lower[-1][1]}, {_low(lower)}, {_low(upper)})"
+
+
+def _literal(value: float | int | Decimal) -> str:
+    """A number as Spark's SQL takes it, exactly."""
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, int):
+        return f"CAST('{value}' AS BIGINT)"
+    return f"CAST('{value!r}' AS DOUBLE)"
 
 
 def _collect(frame: Any) -> Any:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import MissingBackend, ScanFailed
 from dpquantiles.sources.bins import Map
-from dpquantiles.sources.numbers import VALUE, Numbers
-from dpquantiles.sources.predicates import Range
+from dpquantiles.sources.numbers import Numbers
+from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.views.protocol import Ints
 
 MISSING = -1
@@ -42,7 +42,7 @@ def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any
     import narwhals.stable.v2 as nw
 
     value, position = numbers.value, numbers.position
-    frame = numbers.frame if ranges is None else _filtered(numbers, ranges)
+    frame = numbers.frame if ranges is None else numbers.keep(numbers.frame, ranges)
     frame = frame.with_columns(bins.prepared(position).alias("prepared"))
     place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
     bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place).cast(nw.Int32)
@@ -56,12 +56,8 @@ def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any
 def fetch(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[Any]:
     """The values in these ranges, in no particular order."""
     with _failure_reported(numbers):
-        found = numbers.collect(_filtered(numbers, ranges).select(numbers.value))
+        found = numbers.collect(numbers.keep(numbers.frame, ranges).select(numbers.value))
         return numbers.array(found[VALUE])
-
-
-def _filtered(numbers: Numbers, ranges: Sequence[Range]) -> Any:
-    return numbers.frame.filter(numbers.inside(numbers.value, ranges))
 
 
 def collected(numbers: Numbers, frame: Any) -> Any:
