@@ -108,7 +108,7 @@ def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
     schema, lazy = frame.collect_schema(), isinstance(frame, nw.LazyFrame)
 
     def among(name: str, parts: list[Any]) -> Any:
-        distinct = list(dict.fromkeys(parts))
+        distinct: Any = list(dict.fromkeys(parts))
         if not lazy:
             distinct = nw.new_series(name, distinct, schema[name], backend=frame.implementation)
         return nw.col(name).is_in(distinct)

@@ -113,8 +113,8 @@ def _key_type(column: str, dtype: Any) -> str:
         if dtype == stated:
             return name
     raise TypeError(
-        f"by must name columns of text, whole numbers (of up to 64 bits), booleans or dates, got {column!r} of type "
-        f"{dtype}; cut it into classes or cast it first"
+        "by must name columns of text, whole numbers (of up to 64 bits), booleans or dates, got "
+        f"{column!r} of type {dtype}; cut it into classes or cast it first"
     )
 
 
