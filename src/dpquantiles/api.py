@@ -90,6 +90,7 @@ def quantiles(  # type: ignore[misc]
             add-remove only, where it is the default; under swap the default is "upper").
         mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
             whatever the data are like, from public numbers alone; the release says which and why.
+            With `by` one is taken for all groups.
         intervals: True to measure, for a third of the budget, what intervals around the answers
             rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
             "population" to cover sampling too, or `Intervals(0.9, of="population")`.
@@ -113,7 +114,7 @@ def quantiles(  # type: ignore[misc]
         bounds=bounds,
         resolution=resolution,
         grid=grid,
-        size=size if by is None else None,  # type: ignore[arg-type]
+        size=size if by is None else group_engine.typical(size),  # type: ignore[arg-type]
         missing=missing,
         mechanism=mechanism,
         intervals=require_intervals(intervals),

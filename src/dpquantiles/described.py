@@ -49,9 +49,14 @@ class Description:
         return description_html(self)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table: `q`, and one column of answers per column, in its own type."""
+        """The table: `q`, and one column of answers per column, in its own type.
+
+        Where a column is itself called `q`, the quantiles are called `q_`.
+        """
+        from dpquantiles.sources.frames import free_name
+
         answers = {name: list(release.values) for name, release in self.releases.items()}
-        return {"q": list(self.q), **answers}
+        return {free_name("q", answers): list(self.q), **answers}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The table as a frame of the data's library, or of the named one."""

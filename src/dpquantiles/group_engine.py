@@ -12,15 +12,18 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.groups import release_groups
+from dpquantiles.mechanisms.groups import release_groups, release_one
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.planner import AUTO, Choice
+from dpquantiles.planner.choice import UNKNOWN_SIZE
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns
 from dpquantiles.sources.source import open_table
-from dpquantiles.views import SortedView
+from dpquantiles.sources.units import require_units
+from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
@@ -57,14 +60,18 @@ def run(
     table = open_table(data, (column,))
     columns = KeyColumns.of(table, grouping.by)
     if grouping.units.column is not None:
-        table.dtype(grouping.units.column, "unit")
+        require_units(table, grouping.units.column)
     stated = None if request.grid is None else request.grid.kind
     grouped = GroupedColumn.of(table, columns, column, stated)
     grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
-    plan = Plan.of(columns, grouping, request)
+    stand_in(grid, request.missing)  # raises where the types do not fit, missing or not
+    choice = Plan.price(grouping, request).choice(grid)
+    plan = Plan.of(columns, grouping, replace(request, mechanism=choice.mechanism))
+    plan = replace(plan, provenance={**plan.provenance, "choice": choice.why})
 
     def draw(granted: Request) -> GroupedRelease:
-        bought = replace(Plan.of(columns, grouping, granted), guarantee=plan.guarantee)
+        priced = Plan.price(grouping, replace(granted, mechanism=choice.mechanism))
+        bought = replace(plan, request=priced.request, selection=priced.selection)
         return _draw(grouped, grid, bought, grouping.units, bits)
 
     # All of the above is public: types, parameters and the price. What draws reads records.
@@ -148,7 +155,8 @@ class Plan:
         spent = request.without_intervals().guarantee
         if budget.neighbors is Neighbors.SWAP:
             spent = replace(spent, within=grouping.columns)
-        bought = grouping.size is None and row.neighbors is not Neighbors.SWAP
+        sized = request.without_intervals().profile.uses_size
+        bought = sized and grouping.size is None and row.neighbors is not Neighbors.SWAP
         return cls(
             request=request,
             selection=None,
@@ -187,6 +195,16 @@ class Plan:
             },
         )
 
+    def choice(self, grid: Grid) -> Choice:
+        """One mechanism for all groups, and why; only a stated size counts, else a usual one.
+
+        Under swap the sizes are public, but they are known only after the budget is spent.
+        """
+        found = self.request.choice(UNKNOWN_SIZE, grid)
+        if self.request.mechanism != AUTO:
+            return found
+        return found._replace(why=f"one choice for all groups: {found.why}")
+
     def groups(self, rows: GroupedRows, bits: Bits) -> tuple[Sequence[Key], Ints | None]:
         """The keys to answer for, and their public sizes where there are any."""
         if self.selection is None:
@@ -201,21 +219,31 @@ class Plan:
     ) -> tuple[list[Sequence[Any]], list[int | None]]:
         """Answers of some groups, and their sizes as far as these are public."""
         if isinstance(records, Groups):
-            answers, public = release_groups(self.build, records, sizes, bits)
-            shown = [None] * len(answers) if public is None else public.tolist()
+            answers, shown = release_groups(self.build, records, sizes, bits)
             return list(answers), shown
-        release = self.build(None if sizes is None else int(sizes[0])).release(records, bits)
-        return [release.values], [release.provenance.get("size")]  # type: ignore[list-item]
+        size = None if sizes is None else int(sizes[0])
+        values, public = release_one(self.build, records, size, bits)
+        return [values], [public]
 
     def build(self, size: int | None) -> Mechanism:
         """The mechanism for one group of a public size."""
-        sized = self.request if size is None else replace(self.request, size=size)
-        return sized.without_intervals()
+        mechanism = self.request.without_intervals()
+        if size is None or not mechanism.profile.uses_size:
+            return mechanism
+        return replace(self.request, size=size).without_intervals()
 
     def ordered(self, answer: Sequence[Any]) -> tuple[Any, ...]:
         """Answers of the distinct quantiles, ascending, in the order asked."""
         places = {q: i for i, q in enumerate(sorted(set(self.request.q)))}
         return tuple(answer[places[q]] for q in self.request.q)
+
+
+def typical(size: Any) -> int | None:
+    """One public number for groups of public sizes, in place of theirs where one is needed."""
+    if not isinstance(size, Mapping):
+        return None if size is None else require.count(size=size)
+    sizes = sorted(require.count(size=number) for number in size.values())
+    return sizes[len(sizes) // 2] if sizes else None
 
 
 def _sizes(

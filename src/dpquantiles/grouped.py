@@ -78,8 +78,17 @@ class GroupedRelease:
     def wide(self) -> dict[str, list[Any]]:
         """Columns in wide form: the keys, and one column per quantile; one row per key."""
         columns = {name: [key[i] for key in self.keys] for i, name in enumerate(self.by)}
-        answers = {f"q{q:.10g}": [row[i] for row in self.values] for i, q in enumerate(self.q)}
+        names = self._quantile_names()
+        answers = {names[q]: [row[i] for row in self.values] for i, q in enumerate(self.q)}
         return columns | answers
+
+    def _quantile_names(self) -> dict[float, str]:
+        """A column's name for each quantile, such as q0.5: with all digits where few do not do."""
+        from dpquantiles.sources.frames import free_name
+
+        few = {q: f"q{q:.10g}" for q in self.q}
+        apart = len(set(few.values())) == len(few)
+        return {q: free_name(few[q] if apart else f"q{q!r}", self.by) for q in self.q}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The long form as a frame of the data's library, or of the named one."""

@@ -1,7 +1,7 @@
 """Small results as frames of the library that the data came from."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from dpquantiles import require
@@ -32,6 +32,13 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
         raise MissingBackend(
             f"a frame of {backend} needs that library: pip install 'dpquantiles[{backend}]'"
         ) from None
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores behind it as keep it apart from those that are taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def any_backend() -> str:

@@ -19,7 +19,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.scan import collected
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, present
+from dpquantiles.sources.units import bound_rows, is_untyped, present
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -70,14 +70,13 @@ class GroupedColumn:
         import narwhals.stable.v2 as nw
 
         names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
-        aliased = zip(self.keys.by, self.keys.types, names, strict=True)
-        parts = [
-            (nw.col(column).cast(nw.String) if name == "str" else nw.col(column)).alias(alias)
-            for column, name, alias in aliased
-        ]
+        parts = [nw.col(by).alias(name) for by, name in zip(self.keys.by, names, strict=True)]
         people = [] if units.column is None else [nw.col(units.column).alias(UNIT)]
         frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
+        # Rows without a key go first, because some libraries write a null as the text "None".
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+        types = zip(names, self.keys.types, strict=True)
+        frame = frame.with_columns(*(comparable(frame, name, stated) for name, stated in types))
         if keys is not None:
             frame = listed(frame, names, keys)
         if isinstance(missing, str) and missing == "drop":
@@ -87,12 +86,35 @@ class GroupedColumn:
         return GroupedRows(Table(frame), names, self.source)
 
 
+def comparable(frame: Any, name: str, stated: str) -> Any:
+    """A part of the keys in a type that holds all keys which may be listed, so that none wraps."""
+    import narwhals.stable.v2 as nw
+
+    part, dtype = nw.col(name), frame.collect_schema()[name]
+    if stated == "int":
+        return part if dtype == nw.UInt64 else part.cast(nw.Int64)
+    if stated != "str":
+        return part
+    if isinstance(frame, nw.LazyFrame) or not is_untyped(frame[name]):
+        return part.cast(nw.String)
+    cells = [str(cell).encode("utf-8", "backslashreplace").decode() for cell in frame[name]]
+    return nw.new_series(name, cells, nw.String, backend=frame.implementation)
+
+
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
     """The rows whose keys are among these, part by part."""
     import narwhals.stable.v2 as nw
 
+    schema, lazy = frame.collect_schema(), isinstance(frame, nw.LazyFrame)
+
+    def among(name: str, parts: list[Any]) -> Any:
+        distinct: Any = list(dict.fromkeys(parts))
+        if not lazy:
+            distinct = nw.new_series(name, distinct, schema[name], backend=frame.implementation)
+        return nw.col(name).is_in(distinct)
+
     columns = zip(names, as_columns(keys, len(names)), strict=True)
-    return frame.filter(*(nw.col(name).is_in(set(parts)) for name, parts in columns))
+    return frame.filter(*(among(name, parts) for name, parts in columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +137,7 @@ class GroupedRows:
 
         counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
         found = self._collected(counted).select(*self.names, COUNT).rows()
-        return {tuple(key): int(count) for *key, count in sorted(found)}
+        return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
 
     def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
         """The records of these groups on a grid, so many groups at a time as fit in memory."""
@@ -161,17 +183,24 @@ class GroupedRows:
             schema={**{name: schema[name] for name in self.names}, CODE: nw.Int64},
             backend=frame.implementation,
         )
+        # A row must be in one group only, whatever a library takes for equal.
+        coded = coded.unique(list(self.names), keep="any")
         joined = frame.join(coded, on=list(self.names), how="inner")
         codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
         return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
 
 
+def _plain(part: Any) -> Any:
+    """A part of a key without the type of a library."""
+    return part.item() if isinstance(part, np.generic) else part
+
+
 def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
     """Rows on the grid, by group; missing values as the policy says."""
     numbers, absent = as_numbers(grid.kind, typed.values)
-    steps = grid.encode(numbers)
+    steps, filling = grid.encode(numbers), stand_in(grid, missing)
     if absent is not None and isinstance(missing, str) and missing == "drop":
         codes, steps = codes[~absent], steps[~absent]
     elif absent is not None:
-        steps = np.where(absent, stand_in(grid, missing), steps)
+        steps = np.where(absent, filling, steps)
     return Groups.of(grid, codes, steps, count)

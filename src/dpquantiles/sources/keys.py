@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpquantiles.kinds import INT64
 from dpquantiles.require import shown
 from dpquantiles.sources.tables import Table, find_table
 
@@ -20,6 +21,8 @@ PRIVATE = "private"
 RESERVED = ("q", "value")
 """Columns of the result, which cannot be keys as well."""
 
+UINT64 = np.iinfo(np.uint64)
+
 
 @dataclass(frozen=True)
 class KeyColumns:
@@ -27,6 +30,8 @@ class KeyColumns:
 
     by: tuple[str, ...]
     types: tuple[str, ...]
+    unsigned: frozenset[str] = frozenset()
+    """Those that hold unsigned numbers of 64 bits; all other whole numbers fit in signed ones."""
 
     @classmethod
     def of(cls, table: Table, by: str | Iterable[str]) -> "KeyColumns":
@@ -41,7 +46,11 @@ class KeyColumns:
                 raise ValueError(
                     f"by must name no column {name!r}, which the result has itself; rename it"
                 )
-        return cls(names, tuple(_key_type(name, table.dtype(name, "by")) for name in names))
+        import narwhals.stable.v2 as nw
+
+        dtypes = {name: table.dtype(name, "by") for name in names}
+        unsigned = frozenset(name for name, dtype in dtypes.items() if dtype == nw.UInt64)
+        return cls(names, tuple(_key_type(*column) for column in dtypes.items()), unsigned)
 
     def check(self, keys: Any) -> tuple[Key, ...]:
         """A public list of keys, one tuple per group, in the order given."""
@@ -84,7 +93,13 @@ class KeyColumns:
                 f"got {shown(key)}"
             )
         columns = zip(parts, self.types, self.by, strict=True)
-        return tuple(_part(value, name, column) for value, name, column in columns)
+        return tuple(self._part(value, name, column) for value, name, column in columns)
+
+    def _part(self, value: Any, name: str, column: str) -> Any:
+        part = _plain_part(value, name, column)
+        if name == "int":
+            _require_fit(part, UINT64 if column in self.unsigned else INT64, column)
+        return part
 
 
 def _key_type(column: str, dtype: Any) -> str:
@@ -92,21 +107,21 @@ def _key_type(column: str, dtype: Any) -> str:
 
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return "str"
-    if dtype.is_integer():
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
         return "int"
     for stated, name in ((nw.Boolean, "bool"), (nw.Date, "date")):
         if dtype == stated:
             return name
     raise TypeError(
-        f"by must name columns of text, whole numbers, booleans or dates, got {column!r} of type "
-        f"{dtype}; cut it into classes or cast it first"
+        "by must name columns of text, whole numbers (of up to 64 bits), booleans or dates, got "
+        f"{column!r} of type {dtype}; cut it into classes or cast it first"
     )
 
 
-def _part(value: Any, name: str, column: str) -> Any:
+def _plain_part(value: Any, name: str, column: str) -> Any:
     """One part of a key as a plain value of its column's type."""
     if name == "str" and isinstance(value, str):
-        return str(value)
+        return _writable(str(value))
     truth = isinstance(value, (bool, np.bool_))
     if name == "bool" and truth:
         return bool(value)
@@ -117,6 +132,24 @@ def _part(value: Any, name: str, column: str) -> Any:
     if value is None or value != value:
         raise ValueError(f"keys must not be missing, got {value!r} for {column!r}")
     raise TypeError(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
+
+
+def _writable(text: str) -> str:
+    """Text as it is; ValueError where a column of text cannot hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"keys must be text that UTF-8 can write, got {shown(text)}") from None
+    return text
+
+
+def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
+    """A number beyond the column's own is a group like any other, but a computer must hold it."""
+    if not limits.min <= number <= limits.max:
+        raise ValueError(
+            f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
+            f"{column!r}, got {shown(number)}"
+        )
 
 
 def as_columns(keys: Sequence[Key], count: int) -> list[list[Any]]:
