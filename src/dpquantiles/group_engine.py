@@ -1,5 +1,6 @@
 """Releases by group: public parameters are settled, rows are read by group, then drawn together."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups
+from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
@@ -67,17 +69,40 @@ def run(
         bought = replace(Plan.of(columns, grouping, granted), guarantee=plan.guarantee)
         return _draw(grouped, grid, bought, grouping.units, bits)
 
+    def rehearsed(granted: Request) -> None:
+        rehearse(Plan.price(grouping, granted), plan.sizes, grid)
+
     # All of the above is public: types, parameters and the price. What draws reads records.
+    grouped.source.check(grid, request.missing)
     about = {"column": column, "by": columns.by, "keys": plan.keys or PRIVATE}
-    return charged(
+    made = charged(
         account,
         request,
         bits,
         draw,
+        promise=plan.guarantee,
+        rehearse=rehearsed,
         restore=GroupedRelease.from_dict,
         units=grouping.units,
         about={**about, "sizes": None if plan.sizes is None else tuple(plan.sizes.tolist())},
     )
+    return replace(made, backend=backend_of(table))
+
+
+def rehearse(plan: "Plan", sizes: Ints | None, grid: Grid) -> None:
+    """Refuse what public numbers forbid, by a draw from empty groups of extreme stated sizes.
+
+    Where sizes are told by the records, or found with the keys, only JointExp is rehearsed: its
+    limits are those of the largest group there can be.
+    """
+    found = plan.selection is not None or plan.request.budget.neighbors is Neighbors.SWAP
+    if found and not isinstance(plan.build(None), JointExp):
+        return
+    nobody = np.zeros(0, dtype=np.int64)
+    stated = np.zeros(1, dtype=np.int64) if plan.selection else sizes
+    few = None if stated is None else np.array([stated.min(), stated.max()])
+    groups = Groups.of(grid, nobody, nobody, 1 if few is None else len(few))
+    release_groups(plan.build, groups, few, random.Random(0))
 
 
 @np.errstate(all="ignore")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, plan, screen
-from dpquantiles.cli.dry_run import report
+from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
@@ -90,12 +90,14 @@ def release(
     kind = place.schema(column, type)
     if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
         request = _settled(request, kind, bounds, resolution, missing)
+    read = asked.settle(place, request)
+    rows_held = place.size().rows if rows_are_public(promise) else None
     if dry_run:
         screen.result(report(str(place), column, kind, place.size(), request, promise))
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
-            plan.show(plan.dry_run(request, records or _public_rows(place, request), grid))
+            plan.show(plan.dry_run(request, records or rows_held, grid))
         return
     bits = entropy.system() if number is None else random.Random(number)
 
@@ -111,21 +113,22 @@ def release(
         chosen = replace(request, mechanism=answer.mechanism)
         return replace(answer, guarantee=asked.promise(chosen))
 
-    about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
-    account = arguments.account(
-        ledger, dataset, part, request_id, about={**about, "missing": missing, "keys": keys}
-    )
+    typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
+    grouped = {"by": asked.by, "keys": read, "size": asked.size}
     answer = engine.charged(
-        account, request, bits, draw, restore=asked.restore, units=units, about={}
+        arguments.account(ledger, dataset, part, request_id),
+        request,
+        bits,
+        draw,
+        promise=promise,
+        rehearse=lambda granted: asked.rehearse(granted, rows_held),
+        restore=asked.restore,
+        units=units,
+        about={"column": column, **typed, **grouped},
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(_shown(answer, shown))
-
-
-def _public_rows(place: Place, request: engine.Request) -> int | None:
-    """How many records there are, where that is public and told by metadata."""
-    return place.size().rows if request.budget.neighbors is Neighbors.SWAP else None
 
 
 def _settled(
