@@ -14,7 +14,7 @@ from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
 from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
-from dpquantiles.privacy import Neighbors, Units
+from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -91,13 +91,12 @@ def release(
     if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
         request = _settled(request, kind, bounds, resolution, missing)
     read = asked.settle(place, request)
-    rows_held = place.size().rows if rows_are_public(promise) else None
     if dry_run:
         screen.result(report(str(place), column, kind, place.size(), request, promise))
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
-            plan.show(plan.dry_run(request, records or rows_held, grid))
+            plan.show(plan.dry_run(request, records or _public_rows(place, promise), grid))
         return
     bits = entropy.system() if number is None else random.Random(number)
 
@@ -121,7 +120,7 @@ def release(
         bits,
         draw,
         promise=promise,
-        rehearse=lambda granted: asked.rehearse(granted, rows_held),
+        rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
         restore=asked.restore,
         units=units,
         about={"column": column, **typed, **grouped},
@@ -129,6 +128,11 @@ def release(
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(_shown(answer, shown))
+
+
+def _public_rows(place: Place, promise: Guarantee) -> int | None:
+    """How many records there are, where that is public and told by metadata."""
+    return place.size().rows if rows_are_public(promise) else None
 
 
 def _settled(
