@@ -136,6 +136,6 @@ def test_an_unreadable_column_keeps_its_charge_and_says_so(tmp_path: Path) -> No
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
     with pytest.raises(TypeError) as failed:
         dpq.median("text", epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
-    assert "'march' completes it without another charge" in failed.value.__notes__[0]
+    assert "'march' runs again without another charge" in failed.value.__notes__[0]
     dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
     assert ledger.spent("payroll") == 1.0

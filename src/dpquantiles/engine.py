@@ -1,5 +1,6 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, TypeVar
@@ -20,11 +21,13 @@ from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
 from dpquantiles.privacy.spending import held
 from dpquantiles.release import Release
 from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.memory import blank
 from dpquantiles.sources.source import Source, fetched, open_source, open_table
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, present
-from dpquantiles.views import SortedView
+from dpquantiles.sources.units import bound_rows, present, require_units
+from dpquantiles.views import FilledView, SortedView
 from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.groups import SortedSteps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +138,6 @@ class Account:
     dataset: str
     part: str | None = None
     request_id: str | None = None
-    about: Mapping[str, object] = field(default_factory=dict)
-    """What else must be the same when the request is repeated."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, Ledger):
@@ -172,6 +173,8 @@ def charged(
     bits: Bits,
     draw: Callable[[Request], Made],
     *,
+    promise: Guarantee,
+    rehearse: Callable[[Request], None],
     restore: Callable[[Mapping[str, Any]], Made],
     units: Units,
     about: Mapping[str, object],
@@ -179,7 +182,9 @@ def charged(
     """What `draw` makes once the request was charged; what was made before is returned as it was.
 
     The ledger counts the digits of the budget, so the request is run with the doubles just below.
-    `about` is what else must be the same when the request is repeated.
+    It enters for which neighbors, and how exactly, the release will promise that. `rehearse` raises
+    where public numbers forbid the draw, and `about` is what else must be the same when the request
+    is repeated.
     """
     if account is None:
         return draw(request)
@@ -188,9 +193,10 @@ def charged(
             "rng must be left out when a ledger is charged: a seeded release has no guarantee"
         )
     granted = replace(request, budget=held(request.budget))
-    asked = {**request.describe(), **about, "rows": units.rows, **account.about}
+    rehearse(granted)
+    asked = {**request.describe(), **about, "rows": units.rows}
     made: Made = account.ledger.release(
-        request.budget,
+        replace(request.budget, within=promise.within, research_only=promise.research_only),
         lambda: draw(granted),
         restore=restore,
         dataset=account.dataset,
@@ -211,25 +217,60 @@ def run(
 ) -> Release:
     """Settle what is public, charge, read, draw, and hand back the answers in the order asked."""
 
-    def opened() -> tuple[Source, Grid]:
+    def opened(held: Any) -> tuple[Source, Grid]:
         stated = None if request.grid is None else request.grid.kind
-        source = open_source(data, column, stated)
-        return source, request.grid or default_grid(source.kind, request.bounds, request.resolution)
+        source = open_source(held, column, stated)
+        return source, settled(source, request)
 
-    # A table has a schema, which is public; of anything else only the records tell the type.
-    known = None if column is None else opened()
+    # A table has a schema, and typed arrays have a type, which is public; of anything else only the
+    # records tell the type.
+    known = None if column is None else opened(data)
+
+    def rehearsed(granted: Request) -> None:
+        empty = blank(data) if column is None else None
+        public = known if empty is None else opened(empty)
+        if public is not None:
+            source, grid = public
+            rehearse(granted, grid, source.length if empty is None else len(data))
 
     def draw(granted: Request) -> Release:
-        source, grid = known or opened()
+        source, grid = known or opened(data)
         release = _draw(source.view(grid, granted.missing), granted, bits)
         if release.guarantee is None:
             return release
         return replace(release, guarantee=request.build(release.mechanism).guarantee)
 
-    about = {"column": column}
     return charged(
-        account, request, bits, draw, restore=Release.from_dict, units=Units(), about=about
+        account,
+        request,
+        bits,
+        draw,
+        promise=request.build().guarantee,
+        rehearse=rehearsed,
+        restore=Release.from_dict,
+        units=Units(),
+        about={"column": column},
     )
+
+
+def settled(source: Source, request: Request) -> Grid:
+    """The grid of a column, once it is certain that all public parameters are of its type."""
+    grid = request.grid or default_grid(source.kind, request.bounds, request.resolution)
+    source.check(grid, request.missing)
+    return grid
+
+
+def rehearse(request: Request, grid: Grid, n: int | None) -> None:
+    """Refuse what public numbers forbid, by a draw from as many equal records.
+
+    Under add-remove neighbors their number cannot matter; under swap neighbors it is public, but
+    None where only a scan tells it, and then the draw itself refuses.
+    """
+    if request.budget.neighbors is Neighbors.ADD_REMOVE:
+        n = request.size or 0
+    if n is not None:
+        nobody = SortedSteps(grid, np.zeros(0, dtype=np.int64))
+        _draw(FilledView(nobody, 0, n), request, random.Random(0))
 
 
 @np.errstate(all="ignore")
@@ -267,9 +308,8 @@ def run_for_units(
     priced.without_intervals()
     table = open_table(data, (column,))
     table.dtype(column)
-    table.dtype(units.column, "unit")
-    kind = open_source(table, column).kind
-    grid = request.grid or default_grid(kind, request.bounds, request.resolution)
+    require_units(table, units.column)
+    grid = settled(open_source(table, column), request)
     if isinstance(request.missing, str) and request.missing == "drop":
         table = present(table, column)
 
@@ -285,9 +325,20 @@ def run_for_units(
             provenance={**release.provenance, "budget": stated.to_dict(), **units.provenance},
         )
 
-    about = {"column": column}
+    def rehearsed(granted: Request) -> None:
+        row = replace(granted, budget=units.price(granted.budget, grouped=False))
+        rehearse(row, grid, None)  # under swap neighbors the number of units is still to be counted
+
     return charged(
-        account, request, bits, draw, restore=Release.from_dict, units=units, about=about
+        account,
+        request,
+        bits,
+        draw,
+        promise=units.stated(priced.without_intervals().guarantee, request.budget),
+        rehearse=rehearsed,
+        restore=Release.from_dict,
+        units=units,
+        about={"column": column},
     )
 
 
@@ -326,39 +377,61 @@ def describe(
     for column in bounds:
         require.choice(columns, bounds=column)
     table = open_table(data, columns)
-    for column in columns:
-        table.dtype(column)
+    if units.column is not None:
+        require_units(table, units.column)
+    sources = {column: open_source(table, column) for column in columns}
+    grids = {
+        column: settled(source, replace(request, bounds=bounds.get(column)))
+        for column, source in sources.items()
+    }
+    shared = _shared(request, len(columns), units)
+
+    def rehearsed(granted: Request) -> None:
+        for column, source in sources.items():
+            known = source.length if units.column is None else None
+            rehearse(_shared(granted, len(columns), units), grids[column], known)
 
     def draw(granted: Request) -> Description:
-        return _described(data, columns, granted, bits, units, bounds)
+        rows = fetched(bounded(table, columns, units, bits), columns)
+        row = _shared(granted, len(columns), units)
+        releases = {
+            column: run(rows, replace(row, grid=grid), bits, column)
+            for column, grid in grids.items()
+        }
+        return _described(releases, request, shared, units)
 
     about = {"columns": tuple(columns), "bounds": sorted(map(str, bounds.items()))}
-    return charged(
-        account, request, bits, draw, restore=Description.from_dict, units=units, about=about
+    made = charged(
+        account,
+        request,
+        bits,
+        draw,
+        promise=units.stated(shared.build().guarantee, request.budget),
+        rehearse=rehearsed,
+        restore=Description.from_dict,
+        units=units,
+        about=about,
     )
+    return replace(made, backend=backend_of(table))
+
+
+def _shared(request: Request, columns: int, units: Units) -> Request:
+    """What is asked of each column: at an equal share of the budget of one row."""
+    part = share_of(request.budget, columns)
+    return replace(request, budget=units.price(part, grouped=False))
 
 
 def _described(
-    data: Any,
-    columns: Sequence[str],
-    request: Request,
-    bits: Bits,
-    units: Units,
-    bounds: Mapping[str, tuple[Any, Any]],
+    releases: Mapping[str, Release], request: Request, shared: Request, units: Units
 ) -> Description:
-    part = share_of(request.budget, len(columns))
-    priced = replace(request, budget=units.price(part, grouped=False))
-    table = fetched(bounded(data, columns, units, bits), columns)
-    asked = {column: replace(priced, bounds=bounds.get(column)) for column in columns}
-    releases = {column: run(table, asked[column], bits, column) for column in columns}
+    """The releases of all columns, with what they promise at the budget that was asked for."""
     note = next(iter(releases.values())).note
-    promises = {priced.build(release.mechanism).guarantee for release in releases.values()}
+    promises = {shared.build(release.mechanism).guarantee for release in releases.values()}
     # Mechanisms that promise different things are all within the budget that each was given.
-    spent = promises.pop() if len(promises) == 1 else priced.budget
-    stated = None if note else units.stated(spent, part)
+    spent = promises.pop() if len(promises) == 1 else shared.budget
+    stated = None if note else units.stated(spent, share_of(request.budget, len(releases)))
     return Description(
         releases={name: replace(release, guarantee=stated) for name, release in releases.items()},
         guarantee=None if note else all_rows(spent, replace(request.budget, unit=units.column)),
         note=note,
-        backend=backend_of(table),
     )

@@ -1,5 +1,6 @@
 """Releases by group: public parameters are settled, rows are read by group, then drawn together."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
+from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
@@ -23,7 +25,7 @@ from dpquantiles.sources.groups import GroupedColumn, GroupedRows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns
 from dpquantiles.sources.source import open_table
 from dpquantiles.sources.units import require_units
-from dpquantiles.views import SortedView, stand_in
+from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
@@ -64,7 +66,7 @@ def run(
     stated = None if request.grid is None else request.grid.kind
     grouped = GroupedColumn.of(table, columns, column, stated)
     grid = request.grid or default_grid(grouped.kind, request.bounds, request.resolution)
-    stand_in(grid, request.missing)  # raises where the types do not fit, missing or not
+    grouped.source.check(grid, request.missing)
     choice = Plan.price(grouping, request).choice(grid)
     plan = Plan.of(columns, grouping, replace(request, mechanism=choice.mechanism))
     plan = replace(plan, provenance={**plan.provenance, "choice": choice.why})
@@ -74,17 +76,40 @@ def run(
         bought = replace(plan, request=priced.request, selection=priced.selection)
         return _draw(grouped, grid, bought, grouping.units, bits)
 
+    def rehearsed(granted: Request) -> None:
+        chosen = replace(granted, mechanism=choice.mechanism)
+        rehearse(Plan.price(grouping, chosen), plan.sizes, grid)
+
     # All of the above is public: types, parameters and the price. What draws reads records.
     about = {"column": column, "by": columns.by, "keys": plan.keys or PRIVATE}
-    return charged(
+    made = charged(
         account,
         request,
         bits,
         draw,
+        promise=plan.guarantee,
+        rehearse=rehearsed,
         restore=GroupedRelease.from_dict,
         units=grouping.units,
         about={**about, "sizes": None if plan.sizes is None else tuple(plan.sizes.tolist())},
     )
+    return replace(made, backend=backend_of(table))
+
+
+def rehearse(plan: "Plan", sizes: Ints | None, grid: Grid) -> None:
+    """Refuse what public numbers forbid, by a draw from empty groups of extreme stated sizes.
+
+    Where sizes are told by the records, or found with the keys, only JointExp is rehearsed: its
+    limits are those of the largest group there can be.
+    """
+    found = plan.selection is not None or plan.request.budget.neighbors is Neighbors.SWAP
+    if found and not isinstance(plan.build(None), JointExp):
+        return
+    nobody = np.zeros(0, dtype=np.int64)
+    stated = np.zeros(1, dtype=np.int64) if plan.selection else sizes
+    few = None if stated is None else np.array([stated.min(), stated.max()])
+    groups = Groups.of(grid, nobody, nobody, 1 if few is None else len(few))
+    release_groups(plan.build, groups, few, random.Random(0))
 
 
 @np.errstate(all="ignore")

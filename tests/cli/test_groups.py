@@ -126,3 +126,99 @@ def test_what_cannot_be_done_is_said(run: Command, options: tuple[str, ...], mes
     done = run(*BASE, *options)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.fixture
+def ledger(run: Command, people: Path) -> dpq.Ledger:
+    path = people / "budget.db"
+    assert run("ledger", "create", path, "--epsilon", "20").code == 0
+    return dpq.Ledger(path)
+
+
+CHARGED = (*BASE, "--ledger", "budget.db", "--dataset", "people", "--request-id", "march")
+KENT = ("--by", "county", "--keys", "Kent")
+
+
+@pytest.mark.parametrize("stated", [(), ("--type", "int")], ids=["cells", "stated"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--by", "county"), "keys must be given with by"),
+        (("--by", "conty", "--keys", "Kent"), "did you mean 'county'?"),
+        (("--by", "county", "--keys", "nosuch.csv"), "no such file: 'nosuch.csv'"),
+        (("--by", "year", "--keys", "counties.csv"), "has no column 'year'"),
+        (("--by", "county", "--keys", "Kent,Kent"), "keys must name each group once, got 'Kent'"),
+        (("--unit", "persn"), "did you mean 'person'?"),
+        ((*KENT, "--size", "9"), "size must be left out under swap neighbors"),
+    ],
+)
+def test_wrong_groups_and_units_cost_nothing(
+    run: Command,
+    ledger: dpq.Ledger,
+    options: tuple[str, ...],
+    message: str,
+    stated: tuple[str, ...],
+) -> None:
+    done = run(*CHARGED, *stated, *options)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert len(ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("-e", "1e-12"), ("-e", "1e-12", *KENT), ("-e", "1e-12", "--unit", "person")],
+    ids=["column", "groups", "units"],
+)
+def test_what_cannot_be_drawn_costs_nothing(
+    run: Command, ledger: dpq.Ledger, options: tuple[str, ...]
+) -> None:
+    done = run(*CHARGED, "--type", "int", "--neighbors", "add-remove", *options)
+    assert done.code == 2
+    assert "epsilon" in done.err
+    assert len(ledger) == 1
+
+
+def test_a_request_id_stands_for_its_groups(run: Command, ledger: dpq.Ledger) -> None:
+    asked = (*CHARGED, "--neighbors", "add-remove")
+    first = run(*asked, *KENT, "--size", "900")
+    assert first.code == 0
+    for other in (
+        (),
+        (*KENT,),
+        (*KENT, "--size", "901"),
+        (*KENT, "--size", "900", "--unit", "person"),
+        ("--by", "county", "--keys", "Kent,Devon", "--size", "900"),
+        ("--by", "person", "--keys", "Kent", "--size", "900"),
+    ):
+        refused = run(*asked, *other)
+        assert (refused.code, refused.out) == (2, "")
+        assert "was charged before" in refused.err
+    Path("people.csv").write_text("county,year,age,person\n", encoding="utf-8")
+    assert run(*asked, *KENT, "--size", "900").out == first.out
+    assert ledger.spent("people") == 4.0
+
+
+def test_a_request_id_stands_for_the_keys_in_a_file(run: Command, ledger: dpq.Ledger) -> None:
+    asked = (*CHARGED, "--by", "county", "--keys", "counties.csv")
+    first = run(*asked)
+    assert first.code == 0
+    assert run(*asked).out == first.out
+    Path("counties.csv").write_text("county\nKent\n", encoding="utf-8")
+    assert "with another parameters" in run(*asked).err
+    assert ledger.guarantee("people") == dpq.PureDP(epsilon=2.0, within=("county",))
+
+
+@pytest.mark.usefixtures("people")
+def test_a_dry_run_tells_no_number_of_rows_of_units(run: Command) -> None:
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    pd.read_csv("people.csv").to_parquet("people.parquet")
+    asked = ("release", "people.parquet", "-c", "age", "-q", "0.5", "-e", "1", "--dry-run")
+    assert "3,000 rows" in run(*asked).out
+    assert "3,000 records" in run(*asked).out
+    told = run(*asked, "--unit", "person")
+    assert told.code == 0
+    assert "3,000" not in told.out + told.err
+    assert "10,000 records" in told.out

@@ -86,7 +86,7 @@ def test_an_error_after_the_charge_says_so(run: Command, table: Path, budget: Pa
     done = run("release", table, "-c", "name", "-q", "0.5", "-e", 1, *options)
     assert done.code == 2
     assert "was charged and nothing was released" in done.err
-    assert "'march' completes it without another charge" in done.err
+    assert "'march' runs again without another charge" in done.err
 
 
 def test_names_need_a_ledger(run: Command, table: Path) -> None:

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -105,16 +105,12 @@ def account(
     dataset: str | None,
     part: str | None,
     request_id: str | None,
-    *,
-    about: Mapping[str, object],
 ) -> Account | None:
     """Where a release is charged; None without a ledger."""
     if ledger is not None:
         if dataset is None:
             raise ValueError("dataset must be given with --ledger, for example payroll-2026")
-        return Account(
-            ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id, about=about
-        )
+        return Account(ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id)
     for name, text in (("dataset", dataset), ("part", part), ("request-id", request_id)):
         if text is not None:
             raise ValueError(f"{name} must be given together with --ledger, got {text!r} alone")

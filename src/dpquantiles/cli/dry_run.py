@@ -14,11 +14,10 @@ def report(
     where: str, column: str, kind: Kind | None, size: Measure, request: Request, promise: Guarantee
 ) -> str:
     """Lines for people; the number of rows only where neighbors leave it public."""
-    public = request.budget.neighbors is Neighbors.SWAP
     amounts = [
         _counted(size.files, "file"),
         None if size.bytes is None else _bytes(size.bytes),
-        _counted(size.rows, "row") if public else None,
+        _counted(size.rows, "row") if rows_are_public(promise) else None,
     ]
     held = ", ".join(amount for amount in amounts if amount)
     count = len(set(request.q))
@@ -31,6 +30,11 @@ def report(
     }
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+
+
+def rows_are_public(promise: Guarantee) -> bool:
+    """Whether the number of rows is public: of units, only the number of units is."""
+    return promise.neighbors is Neighbors.SWAP and promise.unit is None
 
 
 def _counted(number: int | None, noun: str) -> str | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpquantiles import engine, group_engine
 from dpquantiles.cli.place import Place
 from dpquantiles.engine import Request
@@ -53,6 +55,38 @@ class Asked:
         priced = replace(request, budget=self.units.price(request.budget, grouped=False))
         return self.units.stated(priced.without_intervals().guarantee, request.budget)
 
+    def settle(self, place: Place, request: Request) -> Any:
+        """The keys as they are read; refuses wrong names of columns and wrong keys.
+
+        Schemas and lists of keys are public: no record is read.
+        """
+        if not self.by and self.units.column is None:
+            return None
+        table = place.columns()
+        if self.units.column is not None:
+            table.dtype(self.units.column, "unit")
+        if not self.by:
+            return None
+        columns = KeyColumns.of(table, self.by)
+        return Plan.of(columns, self._grouping(self._read(columns)), request).keys or PRIVATE
+
+    def rehearse(self, request: Request, rows: int | None) -> None:
+        """Refuse what public numbers forbid, where the type of the column is known."""
+        if request.grid is None:
+            return
+        if self.by:
+            sizes = None if self.size is None else np.array([self.size], dtype=np.int64)
+            plan = Plan.price(self._grouping(self.keys), request)
+            group_engine.rehearse(plan, sizes, request.grid)
+        else:
+            row = self.units.price(request.budget, grouped=False)
+            engine.rehearse(replace(request, budget=row), request.grid, rows)
+
+    def _read(self, columns: KeyColumns) -> Any:
+        if self.keys is None or self.keys == PRIVATE:
+            return self.keys
+        return read_keys(self.keys, columns)
+
     def _grouping(self, keys: Any) -> Grouping:
         chosen = keys if keys == PRIVATE or not isinstance(keys, str) else (keys,)
         return Grouping(by=self.by, keys=chosen, size=self.size, units=self.units)
@@ -77,9 +111,7 @@ class Asked:
             return engine.run(source, request, bits)
         if not self.by:
             return engine.run_for_units(source.table, request, bits, column, self.units)
-        keys: Any = self.keys
-        if keys is not None and keys != PRIVATE:
-            keys = read_keys(keys, KeyColumns.of(source.table, self.by))
+        keys = self._read(KeyColumns.of(source.table, self.by))
         return group_engine.run(source.table, column, self._grouping(keys), request, bits)
 
 

@@ -16,6 +16,7 @@ from dpquantiles.sources.named import (
     open_table_files,
 )
 from dpquantiles.sources.source import Source
+from dpquantiles.sources.tables import Table
 
 if TYPE_CHECKING:
     from dpquantiles.sources.duckdb import Opened
@@ -60,6 +61,14 @@ class Place:
         if self.file is not None:
             return open_table_files(self.file, [column], type_name)
         return duckdb.open_query(str(self.sql), self.database)
+
+    def columns(self) -> Table:
+        """All columns by the schema, those of CSV files as text; no record is read."""
+        from dpquantiles.sources import duckdb
+
+        if self.file is not None:
+            return open_table_files(self.file, []).table
+        return duckdb.open_query(str(self.sql), self.database).table
 
     def schema(self, column: str, type_name: str | None) -> Kind | None:
         """The column's type without a look at its records; None where nothing else tells."""

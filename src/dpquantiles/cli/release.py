@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
 from dpquantiles.cli import arguments, options, plan, screen
-from dpquantiles.cli.dry_run import report
+from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
@@ -14,7 +14,7 @@ from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
 from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
-from dpquantiles.privacy import Neighbors, Units
+from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -80,7 +80,7 @@ def release(
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
-        size=None if asked.by else asked.size,
+        size=asked.size,
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
         intervals=arguments.intervals(intervals, intervals_of),
@@ -90,12 +90,13 @@ def release(
     kind = place.schema(column, type)
     if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
         request = _settled(request, kind, bounds, resolution, missing)
+    read = asked.settle(place, request)
     if dry_run:
         screen.result(report(str(place), column, kind, place.size(), request, promise))
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
-            plan.show(plan.dry_run(request, records or _public_rows(place, request), grid))
+            plan.show(plan.dry_run(request, records or _public_rows(place, promise), grid))
         return
     bits = entropy.system() if number is None else random.Random(number)
 
@@ -111,21 +112,27 @@ def release(
         chosen = replace(request, mechanism=answer.mechanism)
         return replace(answer, guarantee=asked.promise(chosen))
 
-    about = {"column": column, "type": type, "bounds": bounds, "resolution": resolution}
-    account = arguments.account(
-        ledger, dataset, part, request_id, about={**about, "missing": missing, "keys": keys}
-    )
+    typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
+    grouped = {"by": asked.by, "keys": read, "size": asked.size}
     answer = engine.charged(
-        account, request, bits, draw, restore=asked.restore, units=units, about={}
+        arguments.account(ledger, dataset, part, request_id),
+        request,
+        bits,
+        draw,
+        promise=promise,
+        rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
+        restore=asked.restore,
+        units=units,
+        about={"column": column, **typed, **grouped},
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     screen.result(_shown(answer, shown))
 
 
-def _public_rows(place: Place, request: engine.Request) -> int | None:
+def _public_rows(place: Place, promise: Guarantee) -> int | None:
     """How many records there are, where that is public and told by metadata."""
-    return place.size().rows if request.budget.neighbors is Neighbors.SWAP else None
+    return place.size().rows if rows_are_public(promise) else None
 
 
 def _settled(

@@ -65,12 +65,12 @@ def words(cost: Guarantee) -> str:
 
 @contextmanager
 def noted(charge: Mapping[str, Any]) -> Iterator[None]:
-    """An error after the charge says what was charged, and how to complete it."""
+    """An error after the charge says what was charged, and how to run it again."""
     try:
         yield
     except BaseException as error:
         error.add_note(
             f"data set {charge['dataset']!r} was charged and nothing was released; the same "
-            f"request with the id {charge['request']!r} completes it without another charge"
+            f"request with the id {charge['request']!r} runs again without another charge"
         )
         raise

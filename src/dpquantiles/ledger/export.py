@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dpquantiles.ledger.entries import Entry
 
-NUMBERS = ("kind", "epsilon", "delta", "rho", "neighbors")
+NUMBERS = ("kind", "epsilon", "delta", "rho", "neighbors", "within", "research_only")
 COLUMNS = (
     "number",
     "time",
@@ -35,5 +35,6 @@ def as_csv(entries: Iterable[Entry]) -> str:
     for entry in entries:
         content = entry.content
         cost = content.get("cost") or content.get("budget") or {}
-        writer.writerow({**content, **cost, "hash": entry.hash})
+        columns = ",".join(cost.get("within", ()))
+        writer.writerow({**content, **cost, "within": columns, "hash": entry.hash})
     return written.getvalue()

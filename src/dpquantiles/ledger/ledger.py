@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,15 @@ class Ledger:
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
         """What the charges come to: epsilon (at the budget's delta, if it has one), or rho."""
         return self._account(dataset, unit).spent()
+
+    def guarantee(self, dataset: str, *, unit: str = RECORD) -> Guarantee | None:
+        """What all charges promise together, and to whom; None while there are none.
+
+        Releases by group under swap neighbors protect less than the budget says, research
+        mechanisms less exactly; one such charge makes all of the account so.
+        """
+        found = self._account(dataset, unit).guarantee()
+        return found if found is None or unit == RECORD else replace(found, unit=unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
         owner = Owner(require_name(dataset=dataset), require_name(unit=unit))

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -67,8 +67,25 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         "whole budget."
     )
     return "\n".join(
-        [*lines, "", *tables.table(columns, pictures), "", *textwrap.wrap(legend, width)]
+        [
+            *lines,
+            "",
+            *tables.table(columns, pictures),
+            "",
+            *textwrap.wrap(legend, width),
+            *_cautions(ledger, steps, width),
+        ]
     )
+
+
+def _cautions(ledger: Ledger, owners: Iterable[Owner], width: int) -> list[str]:
+    """What accounts promise whose charges protect less, or less exactly, than the budget says."""
+    lines: list[str] = []
+    for owner in owners:
+        stated = ledger.guarantee(owner.dataset, unit=owner.unit)
+        if stated is not None and (stated.within or stated.research_only):
+            lines += textwrap.wrap(f"{owner.dataset} ({owner.unit}) keeps {stated}.", width)
+    return lines
 
 
 def _span(steps: Steps) -> tuple[dt.datetime, dt.datetime]:

@@ -158,6 +158,8 @@ class Spending:
     def __init__(self, budget: Guarantee) -> None:
         self.budget = budget
         self.charges = 0
+        self.within: tuple[str, ...] = ()
+        self.research_only = False
         self._nothing: Amounts = tuple(Amount() for _ in amounts(budget, budget))
         self._total = self._nothing
         self._parts: dict[Part, Amounts] = {}
@@ -166,6 +168,8 @@ class Spending:
     def add(self, cost: Guarantee, part: Part | None = None) -> None:
         """Count a charge."""
         self.charges += 1
+        self.within = tuple(dict.fromkeys((*self.within, *cost.within)))
+        self.research_only = self.research_only or cost.research_only
         if part is None:
             self._total = self._with(cost, part)
             return
@@ -207,6 +211,17 @@ class Spending:
             return written(self._total[0].rho)
         delta = ZERO if isinstance(self.budget, PureDP) else reading(self.budget.delta)
         return min(_epsilon(amount, delta) for amount in self._total)
+
+    def guarantee(self) -> Guarantee | None:
+        """What all charges promise together, in the measure of the budget; None without any.
+
+        It holds for what every charge protects: a swap that leaves the columns of all as they are.
+        """
+        if not self.charges:
+            return None
+        measure = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
+        spent: dict[str, Any] = {measure: max(self.spent(), math.ulp(0.0))}
+        return replace(self.budget, within=self.within, research_only=self.research_only, **spent)
 
 
 def _epsilon(amount: Amount, delta: Fraction) -> float:

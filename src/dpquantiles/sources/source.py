@@ -25,6 +25,13 @@ class Source(Protocol):
     def kind(self) -> Kind:
         """The type of its values."""
 
+    @property
+    def length(self) -> int | None:
+        """How many records there are, missing ones included; None where only a scan tells."""
+
+    def check(self, grid: Grid, missing: Any) -> None:
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
+
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """The records on a grid, with a policy for missing ones."""
 
