@@ -173,7 +173,7 @@ def test_recorded_releases_give_frames_of_the_data(ledger: Ledger, library: Any)
     table = library(ROWS)
     asked: dict[str, Any] = {"ledger": ledger, "dataset": "pay", "epsilon": 0.5}
     for _ in range(2):
-        groups = dpq.median(table, column="v", request_id="groups", **BY, **asked)
+        groups: Any = dpq.median(table, column="v", request_id="groups", **BY, **asked)
         described = dpq.describe(table, ["v", "w"], request_id="all", **asked)
         assert isinstance(groups.to_frame(), library)
         assert isinstance(described.to_frame(), library)
