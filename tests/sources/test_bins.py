@@ -1,13 +1,16 @@
 """Bins: maps that do not decrease, stay in range and never fail, whatever the numbers."""
 
 import datetime as dt
+import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,6 +50,18 @@ def test_first_bins_follow_the_order_of_numbers(name: str, numbers: list[float])
     assert found[-1] <= BINS
 
 
+@pytest.mark.parametrize("name", GRIDS)
+def test_the_same_bins_in_sql(name: str) -> None:
+    numbers = [-math.inf, *np.linspace(-2e4, 3e4, 301).tolist(), 0.0, 1e-9, 1e18, math.inf]
+    assert in_sql(numbers, first_map(*GRIDS[name])) == bins_of(numbers, first_map(*GRIDS[name]))
+
+
+def in_sql(numbers: list[float], bins: Map) -> list[int]:
+    frame = pa.table({"p": numbers})
+    relation = duckdb.from_arrow(frame)
+    return [place for (place,) in relation.select(f"CAST({bins.sql('p')} AS INT)").fetchall()]
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     ends=st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=12, unique=True),
@@ -61,6 +76,7 @@ def test_finer_bins_keep_ranges_apart(ends: list[float], numbers: list[float]) -
         return
     found = bins_of(inside, Pieces.of(ranges))
     assert found == sorted(found)
+    assert found == in_sql(inside, Pieces.of(ranges))
     assert found[-1] < BINS
     piece = BINS // len(ranges)
     for x, place in zip(inside, found, strict=True):

@@ -39,6 +39,9 @@ class Map(Protocol):
     def bin(self, position: Any, prepared: Any) -> Any:
         """The bin of a position, as an expression."""
 
+    def sql(self, position: str) -> str:
+        """The same bin in SQL; of a position that is not missing."""
+
 
 @dataclass(frozen=True)
 class Even:
@@ -60,12 +63,24 @@ class Even:
     def bin(self, position: Any, prepared: Any) -> Any:  # noqa: ARG002
         if not self.helps:
             return prepared
+        start, scale = self._line
+        return ((prepared - start) * scale).floor()
+
+    def sql(self, position: str) -> str:
+        if not self.helps:
+            return "0"
+        inside = f"least(greatest({position}, {double(self.low)}), {double(self.high)})"
+        start, scale = map(double, self._line)
+        return f"floor(({inside} - {start}) * {scale})"
+
+    @property
+    def _line(self) -> tuple[float, float]:
+        """Where bins start, and bins per unit."""
         width = self.high - self.low
         # A little lower than the low end: some databases raise where a product underflows.
         start = self.low - width * 2.0**-60
         # A little less than all bins, so that the high end falls into the last.
-        scale = self.bins * (1 - 2.0**-40) / width
-        return ((prepared - start) * scale).floor()
+        return start, self.bins * (1 - 2.0**-40) / width
 
 
 @dataclass(frozen=True)
@@ -82,11 +97,21 @@ class Ratios:
     def bin(self, position: Any, prepared: Any) -> Any:
         import narwhals.stable.v2 as nw
 
-        half = self.bins // 2
-        scale = (half - 1) / math.log(self.most / self.least)
         size = prepared.log() - math.log(self.least)
-        signed = nw.when(position < 0).then(-scale).otherwise(scale) * size
-        return (signed + float(half)).floor()
+        signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * size
+        return (signed + self.bins / 2).floor()
+
+    def sql(self, position: str) -> str:
+        low, high, start = map(double, (self.least, self.most, math.log(self.least)))
+        up, down, middle = map(double, (self._scale, -self._scale, self.bins / 2))
+        size = f"ln(least(greatest(abs({position}), {low}), {high})) - {start}"
+        signed = f"CASE WHEN {position} < 0 THEN {down} ELSE {up} END"
+        return f"floor(({signed}) * ({size}) + {middle})"
+
+    @property
+    def _scale(self) -> float:
+        """Bins per unit of the natural logarithm, on each side of zero."""
+        return (self.bins / 2 - 1) / math.log(self.most / self.least)
 
 
 class Pieces(NamedTuple):
@@ -114,6 +139,20 @@ class Pieces(NamedTuple):
         offset = sum(piece.bins for piece in first)
         inside = nw.when(position <= first[-1].high).then(Pieces(first).bin(position, prepared))
         return inside.otherwise(Pieces(rest).bin(position, prepared) + offset)
+
+    def sql(self, position: str) -> str:
+        first, rest = self.pieces[: len(self.pieces) // 2], self.pieces[len(self.pieces) // 2 :]
+        if not first:
+            return rest[0].sql(position)
+        offset = sum(piece.bins for piece in first)
+        below, above = Pieces(first).sql(position), Pieces(rest).sql(position)
+        edge = double(first[-1].high)
+        return f"CASE WHEN {position} <= {edge} THEN {below} ELSE {above} + {offset} END"
+
+
+def double(number: float) -> str:
+    """A double in SQL, exactly."""
+    return f"CAST('{number!r}' AS DOUBLE)"
 
 
 def unit(kind: Kind) -> Fraction:

@@ -22,8 +22,12 @@ from dpquantiles.kinds import (
 )
 from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import memory
+from dpquantiles.sources.bins import Map
 from dpquantiles.sources.predicates import VALUE, Keep, by_halves
 from dpquantiles.sources.tables import Table
+
+BIN, MISSING = "bin", -1
+"""The column of bins, and the bin of missing values."""
 
 POSITION = "p"
 """The column of positions, where values do not cast to them."""
@@ -57,6 +61,8 @@ class Numbers:
     locate: Callable[[Any], float] = float
     """The position of one value."""
     keep: Keep = by_halves
+    binned: Callable[[Any, Map], Any] | None = None
+    """How to add a column of bins to the frame, where the engine has a faster way than Narwhals."""
     collect: Callable[[Any], Any] = collect
     engine: str = ""
     """What messages call the engine."""

@@ -6,9 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DayTimeIntervalType
+from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
-from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.bins import Map, double
+from dpquantiles.sources.numbers import BIN, MISSING, Numbers, as_numbers, as_ticks, is_time
 from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.sources.tables import Table
 
@@ -25,7 +26,9 @@ def numbers(table: Table, column: str) -> Numbers:
         found = as_ticks(nw.from_native(ticks), dtype)
     else:
         found = as_numbers(table, column)
-    return replace(found, keep=_keep, collect=_collect, engine="Spark", extra="spark")
+    return replace(
+        found, keep=_keep, binned=_binned, collect=_collect, engine="Spark", extra="spark"
+    )
 
 
 def quoted(name: str) -> str:
@@ -44,6 +47,18 @@ def _ticks(name: str, dtype: Any) -> str:
     if dtype.time_zone is None:
         return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {name})"
     return f"unix_micros({name})"
+
+
+def _binned(frame: Any, bins: Map) -> Any:
+    """Bins as text, too: what Narwhals writes is too long for the JVM to compile."""
+    import narwhals.stable.v2 as nw
+
+    native = frame.to_native()
+    floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
+    missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
+    place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
+    bin_of = f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}"
+    return nw.from_native(native.selectExpr(VALUE, bin_of))
 
 
 def _keep(frame: Any, ranges: Sequence[Range]) -> Any:
@@ -69,7 +84,7 @@ def _literal(value: float | int | Decimal) -> str:
         return f"{value:f}BD"
     if isinstance(value, int):
         return f"CAST('{value}' AS BIGINT)"
-    return f"CAST('{value!r}' AS DOUBLE)"
+    return double(value)
 
 
 def _collect(frame: Any) -> Any:

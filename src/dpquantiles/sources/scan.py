@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import MissingBackend, ScanFailed
 from dpquantiles.sources.bins import Map
-from dpquantiles.sources.numbers import Numbers
+from dpquantiles.sources.numbers import BIN, MISSING, Numbers
 from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.views.protocol import Ints
-
-MISSING = -1
-"""The bin of missing values."""
 
 
 class Counts(NamedTuple):
@@ -30,8 +27,8 @@ class Counts(NamedTuple):
 def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
     """The size, the least and the greatest value of each bin; of the records in ranges only."""
     with _failure_reported(numbers):
-        found = numbers.collect(_grouped(numbers, bins, ranges)).sort("bin")
-        index, counts = (found[name].to_numpy().astype(np.int64) for name in ("bin", "count"))
+        found = numbers.collect(_grouped(numbers, bins, ranges)).sort(BIN)
+        index, counts = (found[name].to_numpy().astype(np.int64) for name in (BIN, "count"))
         absent = int(np.searchsorted(index, MISSING, side="right"))
         present = found[absent:]
         missing = int(counts[:absent].sum())
@@ -41,16 +38,22 @@ def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = Non
 def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any:
     import narwhals.stable.v2 as nw
 
-    value, position = numbers.value, numbers.position
     frame = numbers.frame if ranges is None else numbers.keep(numbers.frame, ranges)
+    binned = numbers.binned(frame, bins) if numbers.binned else _binned(numbers, frame, bins)
+    value = numbers.value
+    return binned.group_by(BIN).agg(
+        nw.len().alias("count"), value.min().alias("low"), value.max().alias("high")
+    )
+
+
+def _binned(numbers: Numbers, frame: Any, bins: Map) -> Any:
+    import narwhals.stable.v2 as nw
+
+    position = numbers.position
     frame = frame.with_columns(bins.prepared(position).alias("prepared"))
     place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
-    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place).cast(nw.Int32)
-    return (
-        frame.select(value, bin_of.alias("bin"))
-        .group_by("bin")
-        .agg(nw.len().alias("count"), value.min().alias("low"), value.max().alias("high"))
-    )
+    bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
+    return frame.select(numbers.value, bin_of.cast(nw.Int32).alias(BIN))
 
 
 def fetch(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[Any]:
