@@ -179,6 +179,15 @@ def test_what_cannot_be_drawn_costs_nothing(
     assert len(ledger) == 1
 
 
+def test_what_another_mechanism_can_draw_is_charged(run: Command, ledger: dpq.Ledger) -> None:
+    """joint_exp would refuse so many quantiles; the choice is made before the rehearsal."""
+    many = ",".join(str(k / 1601) for k in range(1, 1601))
+    done = run(*CHARGED, "--type", "float", *KENT, "-q", many)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["mechanism"] != "joint_exp"
+    assert ledger.spent("people") == 2.0
+
+
 def test_a_request_id_stands_for_its_groups(run: Command, ledger: dpq.Ledger) -> None:
     asked = (*CHARGED, "--neighbors", "add-remove")
     first = run(*asked, *KENT, "--size", "900")

@@ -22,6 +22,7 @@ from dpquantiles.sources.files import as_kind, check_readable
 from dpquantiles.sources.keys import PRIVATE, KeyColumns
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table, nearest
+from dpquantiles.sources.units import require_units
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Asked:
             return None
         table = place.columns()
         if self.units.column is not None:
-            table.dtype(self.units.column, "unit")
+            require_units(table, self.units.column)
         if not self.by:
             return None
         columns = KeyColumns.of(table, self.by)
@@ -76,7 +77,9 @@ class Asked:
             return
         if self.by:
             sizes = None if self.size is None else np.array([self.size], dtype=np.int64)
-            plan = Plan.price(self._grouping(self.keys), request)
+            grouping = self._grouping(self.keys)
+            choice = Plan.price(grouping, request).choice(request.grid)
+            plan = Plan.price(grouping, replace(request, mechanism=choice.mechanism))
             group_engine.rehearse(plan, sizes, request.grid)
         else:
             row = self.units.price(request.budget, grouped=False)
