@@ -135,3 +135,9 @@ def test_a_mechanism_that_was_asked_for_is_taken() -> None:
     release = dpq.quantiles([1, 2, 3], 0.5, epsilon=1.0, mechanism="agg_tree")
     assert (release.mechanism, release.provenance["choice"]) == ("agg_tree", "asked for")
     assert dpq.quantiles([1, 2, 3], 0.5, epsilon=1.0).mechanism in MECHANISMS
+
+
+def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
+    budget, grid = dpq.PureDP(epsilon=1.0), dpq.UniformGrid(0, 120)
+    assert choose(budget, 1500, None, grid).mechanism == "joint_exp"
+    assert choose(budget, 1501, None, grid).mechanism != "joint_exp"

@@ -18,7 +18,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpquantiles.grid import Grid
+from dpquantiles.mechanisms import JointExp
 from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
+from dpquantiles.mechanisms.joint_exp import MOST_ANSWERS
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
@@ -48,8 +50,9 @@ def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
 
 @lru_cache(maxsize=1024)
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
+    able = [name for name in tables.CANDIDATES if name != JointExp.name or m <= MOST_ANSWERS]
     errors = {
-        data: {name: _error(name, budget, m, n, grid, data) for name in tables.CANDIDATES}
+        data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
     }
     best = {data: min(found.values()) for data, found in errors.items()}
@@ -64,7 +67,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
         uneven = max(ratio(name, data) for data in ALLOWED if data != "even")
         return ratio(name, "even") <= ALLOWED["even"] and uneven <= TOLERATED
 
-    candidates = list(filter(tolerable, tables.CANDIDATES)) or tables.CANDIDATES
+    candidates = list(filter(tolerable, able)) or able
     name = min(candidates, key=regret)
     return Choice(name, _reason(name, m, n, size, errors))
 
