@@ -139,5 +139,5 @@ def test_a_mechanism_that_was_asked_for_is_taken() -> None:
 
 def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
     budget, grid = dpq.PureDP(epsilon=1.0), dpq.UniformGrid(0, 120)
-    assert choose(budget, 1500, None, grid).mechanism == "joint_exp"
-    assert choose(budget, 1501, None, grid).mechanism != "joint_exp"
+    assert choice.choose(budget, 1500, None, grid).mechanism == "joint_exp"
+    assert choice.choose(budget, 1501, None, grid).mechanism != "joint_exp"
