@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpquantiles.grid import Grid
+from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
-from dpquantiles.mechanisms.joint_exp import MOST_ANSWERS
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
