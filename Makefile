@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
+PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: demo test test-slow lint bench bench-sources figures accuracy-table clean
+.PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table \
+	choice-table planning-table interval-coverage paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -26,6 +28,9 @@ lint: $(DEVELOPMENT)
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.speed --output build/bench/speed.json
 
+bench-groups: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.groups --output build/bench/groups.json
+
 bench-sources: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.sources --output build/bench/sources.json
 
@@ -34,6 +39,22 @@ figures: $(DEVELOPMENT)
 
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
+
+interval-coverage: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.interval_coverage
+
+# Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
+paper: $(PAPER)
+	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
+
+paper-quick: $(PAPER)
+	$(BIN)/python -m experiments.paper --quick $(if $(GOODREADS),--goodreads $(GOODREADS))
+
+choice-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.choice_table
+
+planning-table: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.planning
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -45,10 +66,15 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+$(PAPER): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for the paper's experiments (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[paper]'
+	@touch $@ $(RUNTIME)
+
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(RUNTIME)
+	@touch $@ $(RUNTIME) $(PAPER)
 
 clean:
 	rm -rf $(VENV) build dist

@@ -2,11 +2,12 @@
 
     python -m benchmarks.speed [--quick] [--output build/bench/speed.json]
 
-Five parts: `dpq.quantiles` over `numpy.quantile`; over the paper's algorithm line by line
-("paper"); over the same algorithm with everything a careful reader can add ("tuned"); the work
-after selection at a million records over the same at a hundred thousand; and the peak of extra
-memory over the size of the input. Seconds differ between machines and ratios much less, so the
-targets are ratios; a missed target is reported, and the exit code stays 0.
+Six parts: `dpq.quantiles` over `numpy.quantile`; JointExp over the paper's algorithm line by line
+with the library routines that it names ("paper"), with a few lines of NumPy in their place
+("lean"), and with everything a careful reader can add ("tuned"); the work after selection at a
+million records over the same at a hundred thousand; and the peak of extra memory over the size of
+the input. Seconds differ between machines and ratios much less, so the targets are ratios; a missed
+target is reported, and the exit code stays 0.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +43,16 @@ SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 QUICK_SIZES = (10**3, 10**5)
 COUNTS = (1, 9, 30)
 AFTER_SIZES = (10**5, 10**6)
-PARTS = ("numpy", "paper", "tuned", "after", "memory")
-OPPONENTS = {"paper": paper_plain, "tuned": paper_tuned}
-LARGEST = {"paper": 10**5, "tuned": 10**6}
+PARTS = ("numpy", "paper", "lean", "tuned", "after", "memory")
+OPPONENTS: dict[str, tuple[Callable[..., Floats], Callable[[int, int], int]]] = {
+    "paper": (paper_plain.quantiles, paper_plain.estimated_bytes),
+    "lean": (
+        partial(paper_plain.quantiles, routines=paper_plain.LEAN),
+        paper_plain.estimated_bytes,
+    ),
+    "tuned": (paper_tuned.quantiles, paper_tuned.estimated_bytes),
+}
+LARGEST = {"paper": 10**5, "lean": 10**5, "tuned": 10**6}
 """An opponent is left out beyond these sizes, where it takes minutes."""
 
 PAPER_BYTES = 8 * 10**9
@@ -96,8 +105,8 @@ TARGETS = (
     *(Target(part="numpy", n=10**6, m=m, limit=2.0) for m in (9, 30)),
     *(Target(part="memory", n=n, m=m, limit=2.0) for n in (10**6, 10**7) for m in COUNTS),
     *(Target(part="after", n=10**6, m=m, limit=1.25) for m in COUNTS),
-    Target(part="paper", n=10**3, m=9, limit=0.5),
-    Target(part="paper", n=10**5, m=30, limit=0.02),
+    *(Target(part=part, n=10**3, m=9, limit=0.5) for part in ("paper", "lean")),
+    *(Target(part=part, n=10**5, m=30, limit=0.02) for part in ("paper", "lean")),
 )
 
 
@@ -144,9 +153,11 @@ def even_quantiles(m: int) -> list[float]:
 
 
 def private_call(values: Floats, m: int) -> Call:
-    """A release as a user would ask for it, with the system's random bits."""
+    """A release by JointExp as a user would ask for it, with the system's random bits."""
     q = even_quantiles(m)
-    return lambda: dpq.quantiles(values, q, epsilon=EPSILON, bounds=BOUNDS)
+    return lambda: dpq.quantiles(
+        values, q, epsilon=EPSILON, bounds=BOUNDS, mechanism=dpq.JointExp.name
+    )
 
 
 def numpy_row(values: Floats, m: int, seconds: float) -> Row:
@@ -158,15 +169,15 @@ def numpy_row(values: Floats, m: int, seconds: float) -> Row:
 
 def paper_row(part: str, values: Floats, m: int, seconds: float) -> Row:
     """A release over the paper's algorithm, unless that would take minutes or too much memory."""
-    opponent, n = OPPONENTS[part], values.size
-    size = opponent.estimated_bytes(n, m)
+    (quantiles, estimated_bytes), n = OPPONENTS[part], values.size
+    size = estimated_bytes(n, m)
     if n > LARGEST[part] or size > PAPER_BYTES:
         note = f"left out: would take minutes, and {size / 1e9:.1f} GB"
         return Row(part=part, n=n, m=m, note=note)
     q, rng = even_quantiles(m), np.random.default_rng(1)
     ours, theirs = in_turn(
         private_call(values, m),
-        lambda: opponent.quantiles(values, q, EPSILON, BOUNDS, rng),
+        lambda: quantiles(values, q, EPSILON, BOUNDS, rng),
         seconds=seconds,
     )
     return Row(part=part, n=n, m=m, ours=ours, theirs=theirs)

@@ -108,13 +108,14 @@ def test_composite_length_is_long_enough_and_not_wasteful(size: int) -> None:
     assert size <= paper_tuned.composite_length(size) <= 1.25 * size + 1
 
 
+@pytest.mark.parametrize("routines", [paper_plain.NAMED, paper_plain.LEAN])
 @pytest.mark.parametrize(("values", "q", "epsilon"), CASES)
 def test_plain_and_tuned_have_the_same_masses(
-    values: list[float], q: list[float], epsilon: float
+    values: list[float], q: list[float], epsilon: float, routines: paper_plain.Routines
 ) -> None:
     edges = paper_tuned.interval_edges(values, BOUNDS)
     tuned = paper_tuned.forward(edges, q, epsilon).log_alpha[-1]
-    plain = paper_plain.log_alpha(edges, q, epsilon)[-1].T
+    plain = paper_plain.log_alpha(edges, q, epsilon, routines)[-1].T
     assert np.exp(plain) == pytest.approx(np.exp(tuned), rel=1e-9)
 
 

@@ -11,12 +11,10 @@ distance of q n to [#(x < o), #(x <= o)], averaged over the quantiles.
 
 import argparse
 import itertools
-import json
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,14 +25,15 @@ from numpy.typing import NDArray
 import dpquantiles as dpq
 from dpquantiles.data import flight_delays
 from dpquantiles.mechanisms import MECHANISMS
+from experiments import progress, rows
+from experiments.rows import Found
 
 COUNTS = (1, 3, 9, 29, 60, 100, 255)
 SIZES = (1000, 20_000)
-MOST_SECONDS = 120.0
+MOST_SECONDS = 3600.0
 """A cell gets fewer trials when all of them would take longer; the page says how many."""
 
 FEWEST_TRIALS = 5
-PROCESSES = 2
 BUDGETS: dict[str, dict[str, float]] = {
     "pure": {"epsilon": 1.0},
     "approximate": {"epsilon": 1.0, "delta": 1e-6},
@@ -112,7 +111,7 @@ def trial_error(cell: Cell, seed: int) -> float:
         bounds=data.bounds,
         mechanism=cell.mechanism,
         rng=random.Random(seed),
-        **BUDGETS[MECHANISMS[cell.mechanism].profile.kinds[0]],  # type: ignore[arg-type]
+        **BUDGETS[MECHANISMS[cell.mechanism].profile.kinds[0]],
     )
     ordered, targets = np.sort(values), np.array(q) * cell.n
     below = np.searchsorted(ordered, np.asarray(release), side="left")
@@ -135,34 +134,28 @@ def measure(cell: Cell, trials: int) -> Row:
     return Row(cell=cell, trials=len(errors), mean=float(np.mean(errors)), error=spread)
 
 
+def measured(trials: int, cell: Cell) -> Found:
+    """The row of a cell, for the file."""
+    found = asdict(measure(cell, trials))
+    del found["cell"]
+    return found
+
+
 def read(path: Path) -> dict[Cell, Row]:
-    """Rows of earlier runs; a line that was cut off is left out and measured again."""
-    rows: dict[Cell, Row] = {}
-    for line in path.read_text("utf-8").splitlines() if path.exists() else []:
-        try:
-            plain = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        cell = Cell(**plain.pop("cell"))
-        rows[cell] = Row(cell=cell, **plain)
-    return rows
+    """Rows of earlier runs."""
+    kept = rows.read(path)
+    found = {cell: kept.get(rows.key(cell)) for cell in cells()}
+    return {cell: Row(cell=cell, **row) for cell, row in found.items() if row is not None}
 
 
 def run(path: Path, trials: int) -> dict[Cell, Row]:
     """Measure what is missing, in parallel, and keep each row as soon as it is there."""
-    rows = read(path)
-    missing = [cell for cell in cells() if cell not in rows]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
-        started = [pool.submit(measure, cell, trials) for cell in missing]
-        for done, future in enumerate(as_completed(started), start=1):
-            row = future.result()
-            rows[row.cell] = row
-            kept.write(json.dumps(asdict(row)) + "\n")
-            kept.flush()
-            print(f"\r{done} of {len(missing)} cells", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    return rows
+    missing = rows.missing(cells(), rows.read(path))
+    with rows.alone_in(path.parent), progress.shown("cells", len(missing)) as done:
+        failures = rows.collect(missing, measured, path=path, shared=trials, done=done)
+    for cell, problem in failures.items():
+        print(f"failed: {cell}: {problem}", file=sys.stderr)
+    return read(path)
 
 
 def shown(row: Row | None, trials: int) -> str:
@@ -173,19 +166,19 @@ def shown(row: Row | None, trials: int) -> str:
     return f"{row.mean:.1f} ± {row.error:.1f}{few}"
 
 
-def table(rows: dict[Cell, Row], data: str, n: int, trials: int) -> list[str]:
+def table(found: dict[Cell, Row], data: str, n: int, trials: int) -> list[str]:
     """One Markdown table: mechanisms down, numbers of quantiles across."""
     lines = [
         "| mechanism | " + " | ".join(f"m = {m}" for m in COUNTS) + " |",
         "|---" * (len(COUNTS) + 1) + "|",
     ]
     for name in MECHANISMS:
-        found = [rows.get(Cell(data=data, n=n, m=m, mechanism=name)) for m in COUNTS]
-        lines.append(f"| {name} | " + " | ".join(shown(row, trials) for row in found) + " |")
+        row = [found.get(Cell(data=data, n=n, m=m, mechanism=name)) for m in COUNTS]
+        lines.append(f"| {name} | " + " | ".join(shown(each, trials) for each in row) + " |")
     return lines
 
 
-def page(rows: dict[Cell, Row], trials: int) -> str:
+def page(found: dict[Cell, Row], trials: int) -> str:
     """The whole page."""
     lines = [
         "# How accurate each mechanism is",
@@ -203,7 +196,7 @@ def page(rows: dict[Cell, Row], trials: int) -> str:
             "",
             f"Records: {DATA[data].words}.",
         ]
-        lines += ["", *table(rows, data, n, trials)]
+        lines += ["", *table(found, data, n, trials)]
     return "\n".join(lines) + "\n"
 
 
@@ -215,8 +208,8 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=Path("docs/accuracy.md"))
     parser.add_argument("--kept", action="store_true", help="a page of the rows that are there")
     options = parser.parse_args()
-    rows = read(options.rows) if options.kept else run(options.rows, options.trials)
-    options.page.write_text(page(rows, options.trials), encoding="utf-8")
+    found = read(options.rows) if options.kept else run(options.rows, options.trials)
+    options.page.write_text(page(found, options.trials), encoding="utf-8")
 
 
 if __name__ == "__main__":

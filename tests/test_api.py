@@ -21,7 +21,9 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def seeded(*arguments: Any, seed: int = 7, **options: Any) -> dpq.Release:
-    return dpq.quantiles(*arguments, **{"epsilon": 1.0, "rng": random.Random(seed), **options})
+    stated = {"epsilon": 1.0, "rng": random.Random(seed)}
+    release: dpq.Release = dpq.quantiles(*arguments, **{**stated, **options})
+    return release
 
 
 # Parameters
@@ -75,7 +77,7 @@ BAD_TYPES: list[tuple[dict[str, Any], str]] = [
     ({"neighbors": 1}, r"^neighbors must be one of 'swap', 'add-remove', got 1 of"),
     ({"size": 2.5, "neighbors": "add-remove"}, r"^size must be a whole number, got 2\.5"),
     ({"missing": dt.date(2024, 1, 1)}, r"^missing must be of type number like the"),
-    ({"mechanism": None}, r"^mechanism must be one of 'joint_exp', .*, got None"),
+    ({"mechanism": None}, r"^mechanism must be one of 'auto', 'joint_exp', .*, got None"),
     ({"rng": 7}, r"^rng must have a getrandbits method, such as random\.Random\(7\)"),
     ({"rng": np.random.default_rng(7)}, r"^rng must have a getrandbits method, such as"),
 ]

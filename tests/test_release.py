@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpquantiles import Neighbors, PureDP, Release
+from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kinds import Kind
 from tests.kinds.strategies import KINDS, values
 
@@ -141,6 +142,25 @@ def test_a_release_is_a_sequence_and_an_array() -> None:
 def test_the_words_hold_answers_and_promise() -> None:
     assert str(release(5, q=(0.25,))).startswith("q=0.25: 5 [1.5-differential privacy (pure; ")
     assert str(release(5, q=(0.5,), guarantee=None, note="why")) == "q=0.5: 5 [why]"
+
+
+def test_intervals_in_words_and_json() -> None:
+    ranks = MeasuredRanks(
+        asked=Intervals(0.9),
+        lower=(3, 8),
+        upper=(2, 7),
+        counts=(40, 20, 40),
+        rate=0.5,
+        size=100,
+        ends=(0, 9),
+    )
+    shown = release(5, q=(0.5,), ranks=ranks)
+    assert str(shown).startswith("q=0.5: 5 (3 to 7) [")
+    assert shown.interval() == ((3, 7),)
+    assert shown.interval(0.999999) == ((0, 9),)
+    assert shown.interval(of="population") == ((0, 9),)
+    assert Release.from_json(shown.to_json()) == shown
+    assert "ranks" not in release(5).to_dict()
 
 
 def test_floats_are_exact() -> None:

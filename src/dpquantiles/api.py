@@ -1,18 +1,37 @@
 """The public functions: quantiles and its short forms."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, overload
 
-from dpquantiles import engine, entropy, privacy, require
+from dpquantiles import engine, entropy, group_engine, privacy, require
+from dpquantiles.described import Description
 from dpquantiles.grid import Grid
+from dpquantiles.grouped import GroupedRelease
+from dpquantiles.intervals import Intervals, require_intervals
+from dpquantiles.ledger import Ledger
+from dpquantiles.privacy import Units
 from dpquantiles.release import Release
 
 
+@overload
 def quantiles(
+    data: Any, q: float | str | Iterable[float], *, by: str | Iterable[str], **options: Any
+) -> GroupedRelease: ...
+
+
+@overload
+def quantiles(data: Any, q: float | str | Iterable[float], **options: Any) -> Release: ...
+
+
+def quantiles(  # type: ignore[misc]
     data: Any,
     q: float | str | Iterable[float],
     *,
     column: str | None = None,
+    by: str | Iterable[str] | None = None,
+    keys: Any = None,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
@@ -20,11 +39,16 @@ def quantiles(
     resolution: Any = None,
     grid: Grid | None = None,
     neighbors: str = "swap",
-    size: int | None = None,
+    size: int | Mapping[Any, int] | None = None,
     missing: Any = None,
-    mechanism: str = "joint_exp",
+    mechanism: str = "auto",
+    intervals: bool | float | str | Intervals | None = None,
     rng: Any = None,
-) -> Release:
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    request_id: str | None = None,
+) -> Release | GroupedRelease:
     """Private quantiles of one column, all of them together for one epsilon.
 
     Args:
@@ -36,6 +60,16 @@ def quantiles(
         q: Quantiles between 0 and 1, in any order, or "median", "quartiles", "deciles",
             "percentiles".
         column: The name of the column, where data are a table.
+        by: Columns that divide the table into groups; every group gets its own quantiles, and all
+            of them together cost one budget.
+        keys: With `by`, the groups to answer for, known without looking at the data: a list of
+            keys (of tuples, where there are several columns) or a table with the columns of `by`.
+            Or "private", under add-remove neighbors and with delta: groups are found in the data by
+            a selection that a fifth of epsilon and all of delta pay for.
+        unit: The column that names whom the rows belong to, such as people. The guarantee then
+            holds for all rows of a unit together. Rows without a name are one unit.
+        max_rows_per_unit: How many rows of a unit count, at most, chosen at random; 1 by default.
+            More of them use more of the data, and cost that many times more budget per row.
         epsilon: The privacy budget: one record changes the odds of any answer by at most a
             factor exp(epsilon).
         delta: With epsilon, for mechanisms that promise (epsilon, delta): the chance of a worse
@@ -49,45 +83,133 @@ def quantiles(
             which otherwise only the types of its records tell.
         neighbors: "swap" protects the value of a record, and the number of records is public;
             "add-remove" protects also whether a record is there.
-        size: Under add-remove, the public (approximate) number of records. Without it, a fifth
-            of epsilon buys a private count.
+        size: Under add-remove, the public number of records, with `by` of every group, or a
+            dictionary from keys to numbers. It must be right to within about 100/epsilon
+            records, else answers are random. Without it, a fifth of epsilon buys a private count.
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
-        mechanism: The algorithm, by name.
+        mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
+            whatever the data are like, from public numbers alone; the release says which and why.
+            With `by` one is taken for all groups.
+        intervals: True to measure, for a third of the budget, what intervals around the answers
+            rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
+            "population" to cover sampling too, or `Intervals(0.9, of="population")`.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
+        ledger: A `Ledger` that is charged before data are read, and keeps the release.
+        dataset: With a ledger, the name of the data set that is charged.
+        part: With a ledger, the part of the data set that these data are, such as "region=north";
+            parts of one partition are disjoint, so that only the most costly of them counts.
+        request_id: With a ledger, a name for this request: asked again under the same name, it is
+            not charged again and gives the same release.
 
     Returns:
-        A `Release` with the answers in the order of `q` and in the type of the data.
+        A `Release` with the answers in the order of `q` and in the type of the data; with `by`
+        a `GroupedRelease`, whose `to_frame()` is a frame of the data's own library.
     """
+    bits, units = entropy.require_bits(rng=rng), Units.of(unit, max_rows_per_unit)
     request = engine.Request(
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         bounds=bounds,
         resolution=resolution,
         grid=grid,
+        size=size if by is None else group_engine.typical(size),  # type: ignore[arg-type]
+        missing=missing,
+        mechanism=mechanism,
+        intervals=require_intervals(intervals),
+    )
+    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
+    if by is not None:
+        names = by if isinstance(by, str) else tuple(by)
+        grouping = group_engine.Grouping(by=names, keys=keys, size=size, units=units)
+        return group_engine.run(data, column, grouping, request, bits, account)
+    if keys is not None:
+        raise ValueError("keys needs by, the columns that they are keys of")
+    return engine.run_for_units(data, request, bits, column, units, account)
+
+
+SUMMARY = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles of a description, unless others are asked for."""
+
+
+def describe(
+    data: Any,
+    columns: Iterable[str],
+    *,
+    q: float | str | Iterable[float] = SUMMARY,
+    unit: str | None = None,
+    max_rows_per_unit: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bounds: Mapping[str, tuple[Any, Any]] | None = None,
+    neighbors: str = "swap",
+    size: int | None = None,
+    missing: Any = None,
+    mechanism: str = "auto",
+    rng: Any = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    part: str | None = None,
+    request_id: str | None = None,
+) -> Description:
+    """Private quantiles of several columns of a table, all of them for one budget.
+
+    Every column gets an equal share of the budget, because all of them tell about the same people.
+    With `unit`, the same rows of a unit count in all columns. `bounds` is a dictionary from columns
+    to pairs; a column may go without. Other options as in `quantiles`.
+
+    Returns:
+        A `Description`: one `Release` per column, and with `to_frame()` a table of them.
+    """
+    names = columns if isinstance(columns, str) else tuple(columns)
+    request = engine.Request(
+        q=require.quantiles(q=q),
+        budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         size=size,
         missing=missing,
         mechanism=mechanism,
     )
-    return engine.run(data, request, entropy.require_bits(rng=rng), column)
+    units = Units.of(unit, max_rows_per_unit)
+    bits = entropy.require_bits(rng=rng)
+    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
+    within = {} if bounds is None else bounds
+    return engine.describe(data, names, request, bits, units, within, account)
+
+
+def _account(
+    ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
+) -> engine.Account | None:
+    if ledger is not None:
+        if dataset is None:
+            raise TypeError("dataset must be given with a ledger, for example 'payroll-2026'")
+        return engine.Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
+    for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
+        if value is not None:
+            raise TypeError(f"{name} must be given together with a ledger, got {value!r} alone")
+    return None
 
 
 def median(data: Any, **options: Any) -> Release:
     """The private median; options as in `quantiles`."""
-    return quantiles(data, "median", **options)
+    release: Release = quantiles(data, "median", **options)
+    return release
 
 
 def quartiles(data: Any, **options: Any) -> Release:
     """The three private quartiles; options as in `quantiles`."""
-    return quantiles(data, "quartiles", **options)
+    release: Release = quantiles(data, "quartiles", **options)
+    return release
 
 
 def deciles(data: Any, **options: Any) -> Release:
     """The nine private deciles; options as in `quantiles`."""
-    return quantiles(data, "deciles", **options)
+    release: Release = quantiles(data, "deciles", **options)
+    return release
 
 
 def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release:
     """Private percentiles, `p` between 0 and 100; options as in `quantiles`."""
-    return quantiles(data, require.percentages(p=p), **options)
+    release: Release = quantiles(data, require.percentages(p=p), **options)
+    return release

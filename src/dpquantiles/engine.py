@@ -1,19 +1,33 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from dpquantiles import require
+from dpquantiles import entropy, require
+from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.mechanisms import registry
+from dpquantiles.intervals import Intervals
+from dpquantiles.ledger import Ledger
+from dpquantiles.mechanisms import JointExp, registry
+from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.planner import AUTO, Choice, choose
+from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
+from dpquantiles.privacy.spending import held
 from dpquantiles.release import Release
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.memory import blank
+from dpquantiles.sources.source import Source, fetched, open_source, open_table
+from dpquantiles.sources.tables import Table
+from dpquantiles.sources.units import bound_rows, present, require_units
+from dpquantiles.views import FilledView, SortedView
 from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.groups import SortedSteps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +41,9 @@ class Request:
     grid: Grid | None = None
     size: int | None = None
     missing: Any = None
-    mechanism: str = "joint_exp"
+    mechanism: str = AUTO
+    intervals: Intervals | None = None
+    _usual: Mechanism | Bracketed = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
@@ -35,7 +51,9 @@ class Request:
         if self.grid is not None:
             self._check_grid()
         object.__setattr__(self, "missing", self._missing_policy())
-        self.build()
+        require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
+        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
+        object.__setattr__(self, "_usual", self._built(usual))
 
     def _check_grid(self) -> None:
         if not isinstance(self.grid, Grid):
@@ -59,13 +77,74 @@ class Request:
                 )
         return self.missing
 
-    def build(self) -> Mechanism:
-        """The mechanism for the distinct quantiles, in ascending order."""
+    def build(self, name: str | None = None) -> Mechanism | Bracketed:
+        """The named mechanism for the distinct quantiles, in ascending order.
+
+        Without a name it is the one asked for, or the usual one where the choice is left to us.
+        """
+        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
+        if name is None or name == usual:
+            return self._usual
+        return self._built(name)
+
+    def _built(self, name: str) -> Mechanism | Bracketed:
         distinct = tuple(sorted(set(self.q)))
-        mechanism: Mechanism = registry.build(
-            self.mechanism, self.budget, q=distinct, size=self.size
-        )
+        if self.intervals is not None:
+            return Bracketed(
+                mechanism=name,
+                budget=self.budget,
+                q=distinct,
+                intervals=self.intervals,
+                size=self.size,
+            )
+        mechanism: Mechanism = registry.build(name, self.budget, q=distinct, size=self.size)
         return mechanism
+
+    def choice(self, n: int, grid: Grid) -> Choice:
+        """The mechanism and why; n counts only where the number of records is public."""
+        if self.mechanism != AUTO:
+            return Choice(self.mechanism, "asked for")
+        size = n if self.budget.neighbors is Neighbors.SWAP else self.size
+        # Intervals take answers on both sides of each quantile.
+        answers = len(set(self.q)) * (1 if self.intervals is None else 3)
+        return choose(self.budget, answers, size, grid)
+
+    def without_intervals(self, name: str | None = None) -> Mechanism:
+        """The mechanism for groups and units, around whose answers there are no intervals."""
+        mechanism = self.build(name)
+        if isinstance(mechanism, Bracketed):
+            raise ValueError("intervals must be left out with by and with unit, got both")
+        return mechanism
+
+    def describe(self) -> dict[str, object]:
+        """The public parameters beside the budget, as plain values."""
+        stated = (known.name for known in fields(self) if known.init and known.name != "budget")
+        return {name: _plain(getattr(self, name)) for name in stated}
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Grid):
+        return value.describe()
+    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
+
+    ledger: Ledger
+    dataset: str
+    part: str | None = None
+    request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ledger, Ledger):
+            raise TypeError(
+                "ledger must be a Ledger, such as Ledger('budget.db'), got "
+                f"{require.shown(self.ledger)}"
+            )
 
 
 def _pair(bounds: Any) -> tuple[Any, Any]:
@@ -78,19 +157,281 @@ def _pair(bounds: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
+class Recorded(Protocol):
+    """What a ledger can keep."""
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary."""
+
+
+Made = TypeVar("Made", bound=Recorded)
+
+
+def charged(
+    account: Account | None,
+    request: Request,
+    bits: Bits,
+    draw: Callable[[Request], Made],
+    *,
+    promise: Guarantee,
+    rehearse: Callable[[Request], None],
+    restore: Callable[[Mapping[str, Any]], Made],
+    units: Units,
+    about: Mapping[str, object],
+) -> Made:
+    """What `draw` makes once the request was charged; what was made before is returned as it was.
+
+    The ledger counts the digits of the budget, so the request is run with the doubles just below.
+    It enters for which neighbors, and how exactly, the release will promise that. `rehearse` raises
+    where public numbers forbid the draw, and `about` is what else must be the same when the request
+    is repeated.
+    """
+    if account is None:
+        return draw(request)
+    if not entropy.is_private(bits):
+        raise ValueError(
+            "rng must be left out when a ledger is charged: a seeded release has no guarantee"
+        )
+    granted = replace(request, budget=held(request.budget))
+    rehearse(granted)
+    asked = {**request.describe(), **about, "rows": units.rows}
+    made: Made = account.ledger.release(
+        replace(request.budget, within=promise.within, research_only=promise.research_only),
+        lambda: draw(granted),
+        restore=restore,
+        dataset=account.dataset,
+        part=account.part,
+        unit=units.column,
+        request_id=account.request_id,
+        parameters={name: _plain(value) for name, value in asked.items()},
+    )
+    return made
+
+
+def run(
+    data: Any,
+    request: Request,
+    bits: Bits,
+    column: str | None = None,
+    account: Account | None = None,
+) -> Release:
+    """Settle what is public, charge, read, draw, and hand back the answers in the order asked."""
+
+    def opened(held: Any) -> tuple[Source, Grid]:
+        stated = None if request.grid is None else request.grid.kind
+        source = open_source(held, column, stated)
+        return source, settled(source, request)
+
+    # A table has a schema, and typed arrays have a type, which is public; of anything else only the
+    # records tell the type.
+    known = None if column is None else opened(data)
+
+    def rehearsed(granted: Request) -> None:
+        empty = blank(data) if column is None else None
+        public = known if empty is None else opened(empty)
+        if public is not None:
+            source, grid = public
+            rehearse(granted, grid, source.length if empty is None else len(data))
+
+    def draw(granted: Request) -> Release:
+        source, grid = known or opened(data)
+        release = _draw(source.view(grid, granted.missing), granted, bits)
+        if release.guarantee is None:
+            return release
+        return replace(release, guarantee=request.build(release.mechanism).guarantee)
+
+    return charged(
+        account,
+        request,
+        bits,
+        draw,
+        promise=request.build().guarantee,
+        rehearse=rehearsed,
+        restore=Release.from_dict,
+        units=Units(),
+        about={"column": column},
+    )
+
+
+def settled(source: Source, request: Request) -> Grid:
+    """The grid of a column, once it is certain that all public parameters are of its type."""
+    grid = request.grid or default_grid(source.kind, request.bounds, request.resolution)
+    source.check(grid, request.missing)
+    return grid
+
+
+def rehearse(request: Request, grid: Grid, n: int | None) -> None:
+    """Refuse what public numbers forbid, by a draw from as many equal records.
+
+    Under add-remove neighbors their number cannot matter; under swap neighbors it is public, but
+    None where only a scan tells it, and then the draw itself refuses.
+    """
+    if request.budget.neighbors is Neighbors.ADD_REMOVE:
+        n = request.size or 0
+    if n is not None:
+        nobody = SortedSteps(grid, np.zeros(0, dtype=np.int64))
+        _draw(FilledView(nobody, 0, n), request, random.Random(0))
+
+
 @np.errstate(all="ignore")
-def run(data: Any, request: Request, bits: Bits, column: str | None = None) -> Release:
-    """Settle what is public, read, draw, and hand back the answers in the order asked.
+def _draw(view: SortedView, request: Request, bits: Bits) -> Release:
+    """One draw, in the order asked.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
-    stated = None if request.grid is None else request.grid.kind
-    source = open_source(data, column, stated)
-    grid = request.grid or default_grid(source.kind, request.bounds, request.resolution)
-    mechanism = request.build()
-    # All of the above is public: types, parameters and the price. What is below reads records.
-    view = source.view(grid, request.missing)
-    release = mechanism.release(view, bits)
+    choice = request.choice(view.n, view.grid)
+    release = request.build(choice.mechanism).release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
-    return replace(release, q=request.q, values=tuple(answers[q] for q in request.q))
+    return replace(
+        release,
+        q=request.q,
+        values=tuple(answers[q] for q in request.q),
+        provenance={**release.provenance, "choice": choice.why},
+    )
+
+
+def run_for_units(
+    data: Any,
+    request: Request,
+    bits: Bits,
+    column: str | None,
+    units: Units,
+    account: Account | None = None,
+) -> Release:
+    """As `run`, for a budget that all rows of a unit share; rows are bounded inside the engine."""
+    if units.column is None:
+        return run(data, request, bits, column, account)
+    if column is None:
+        raise TypeError("column must be given with unit: the column whose quantiles are wanted")
+    priced = replace(request, budget=units.price(request.budget, grouped=False))
+    priced.without_intervals()
+    table = open_table(data, (column,))
+    table.dtype(column)
+    require_units(table, units.column)
+    grid = settled(open_source(table, column), request)
+    if isinstance(request.missing, str) and request.missing == "drop":
+        table = present(table, column)
+
+    def draw(granted: Request) -> Release:
+        row = replace(granted, budget=units.price(granted.budget, grouped=False))
+        source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
+        release = _draw(source.view(grid, row.missing), row, bits)
+        spent = priced.without_intervals(release.mechanism).guarantee
+        stated = units.stated(spent, request.budget)
+        return replace(
+            release,
+            guarantee=None if release.guarantee is None else stated,
+            provenance={**release.provenance, "budget": stated.to_dict(), **units.provenance},
+        )
+
+    def rehearsed(granted: Request) -> None:
+        row = replace(granted, budget=units.price(granted.budget, grouped=False))
+        rehearse(row, grid, None)  # under swap neighbors the number of units is still to be counted
+
+    return charged(
+        account,
+        request,
+        bits,
+        draw,
+        promise=units.stated(priced.without_intervals().guarantee, request.budget),
+        rehearse=rehearsed,
+        restore=Release.from_dict,
+        units=units,
+        about={"column": column},
+    )
+
+
+def bounded(data: Any, columns: Sequence[str], units: Units, bits: Bits) -> Table:
+    """Columns of a table, with at most as many rows of every unit as count."""
+    table = open_table(data, columns)
+    for column in columns:
+        table.dtype(column)
+    if units.column is None:
+        return table
+    return bound_rows(table, units.column, units.rows, columns, bits)
+
+
+def describe(
+    data: Any,
+    columns: Sequence[str],
+    request: Request,
+    bits: Bits,
+    units: Units,
+    bounds: Mapping[str, tuple[Any, Any]],
+    account: Account | None = None,
+) -> Description:
+    """Quantiles of several columns, each for an equal share of the budget of one row.
+
+    The columns are read and drawn in their order, after the rows of units are chosen.
+    """
+    if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"columns must be a list that names each column once, got {require.shown(columns)}"
+        )
+    if not isinstance(bounds, Mapping):
+        raise TypeError(
+            "bounds must be a dictionary from columns to pairs (lower, upper), "
+            f"got {require.shown(bounds)}"
+        )
+    for column in bounds:
+        require.choice(columns, bounds=column)
+    table = open_table(data, columns)
+    if units.column is not None:
+        require_units(table, units.column)
+    sources = {column: open_source(table, column) for column in columns}
+    grids = {
+        column: settled(source, replace(request, bounds=bounds.get(column)))
+        for column, source in sources.items()
+    }
+    shared = _shared(request, len(columns), units)
+
+    def rehearsed(granted: Request) -> None:
+        for column, source in sources.items():
+            known = source.length if units.column is None else None
+            rehearse(_shared(granted, len(columns), units), grids[column], known)
+
+    def draw(granted: Request) -> Description:
+        rows = fetched(bounded(table, columns, units, bits), columns)
+        row = _shared(granted, len(columns), units)
+        releases = {
+            column: run(rows, replace(row, grid=grid), bits, column)
+            for column, grid in grids.items()
+        }
+        return _described(releases, request, shared, units)
+
+    about = {"columns": tuple(columns), "bounds": sorted(map(str, bounds.items()))}
+    made = charged(
+        account,
+        request,
+        bits,
+        draw,
+        promise=units.stated(shared.build().guarantee, request.budget),
+        rehearse=rehearsed,
+        restore=Description.from_dict,
+        units=units,
+        about=about,
+    )
+    return replace(made, backend=backend_of(table))
+
+
+def _shared(request: Request, columns: int, units: Units) -> Request:
+    """What is asked of each column: at an equal share of the budget of one row."""
+    part = share_of(request.budget, columns)
+    return replace(request, budget=units.price(part, grouped=False))
+
+
+def _described(
+    releases: Mapping[str, Release], request: Request, shared: Request, units: Units
+) -> Description:
+    """The releases of all columns, with what they promise at the budget that was asked for."""
+    note = next(iter(releases.values())).note
+    promises = {shared.build(release.mechanism).guarantee for release in releases.values()}
+    # Mechanisms that promise different things are all within the budget that each was given.
+    spent = promises.pop() if len(promises) == 1 else shared.budget
+    stated = None if note else units.stated(spent, share_of(request.budget, len(releases)))
+    return Description(
+        releases={name: replace(release, guarantee=stated) for name, release in releases.items()},
+        guarantee=None if note else all_rows(spent, replace(request.budget, unit=units.column)),
+        note=note,
+    )

@@ -60,7 +60,10 @@ class Grid(Protocol):
 
 def _exact(number: int | float) -> Fraction:
     """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
-    return min(Fraction(number), Fraction(repr(number)), key=lambda reading: reading.denominator)
+    binary = Fraction(number)
+    if binary.denominator == 1:
+        return binary
+    return min(binary, Fraction(repr(number)), key=lambda reading: reading.denominator)
 
 
 def _exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
@@ -101,6 +104,10 @@ class UniformGrid:
     size: int = field(init=False, repr=False, compare=False)
     _low: Fraction = field(init=False, repr=False, compare=False)
     _width: Fraction = field(init=False, repr=False, compare=False)
+    # The same as whole multiples of one part, of which the unit has so many.
+    _first: int = field(init=False, repr=False, compare=False)
+    _stride: int = field(init=False, repr=False, compare=False)
+    _parts: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, step_name: str) -> None:
         kind = self.kind or _stated_kind(self.lower, self.upper, self.step)
@@ -111,13 +118,17 @@ class UniformGrid:
         elif self.step is None:
             low = math.ceil(low / width) * width
         size = (high - low) // width + 1
-        for name, value in (("kind", kind), ("_low", low), ("_width", width), ("size", size)):
+        parts = math.lcm(low.denominator, width.denominator)
+        first, stride = int(low * parts), int(width * parts)
+        settled = {"kind": kind, "size": size, "_low": low, "_width": width}
+        settled |= {"_first": first, "_stride": stride, "_parts": parts}
+        for name, value in settled.items():
             object.__setattr__(self, name, value)
         _check_ends(self, self.lower, self.upper)
 
     def _number(self, step: int) -> int | float:
-        point = self._low + step * self._width
-        return int(point) if self.kind.integral else float(point)
+        numerator, denominator = self._first + step * self._stride, self._parts
+        return numerator // denominator if self.kind.integral else numerator / denominator
 
     @np.errstate(all="ignore")
     def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:

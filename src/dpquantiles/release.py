@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy
+from dpquantiles.intervals import Interval, Intervals, MeasuredRanks
 from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import Guarantee
 
@@ -31,6 +32,8 @@ class Release:
     type: str
     note: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
+    ranks: MeasuredRanks | None = None
+    """What intervals rest on, when they were asked for."""
 
     @property
     def value(self) -> Any:
@@ -38,6 +41,26 @@ class Release:
         if len(self.values) != 1:
             raise ValueError(f"value is for one quantile, got {len(self.values)}; use values")
         return self.values[0]
+
+    def interval(self, level: float | None = None, of: str | None = None) -> tuple[Interval, ...]:
+        """For each quantile an interval that holds the true one with a chance of at least `level`.
+
+        Without arguments, as asked for at release time. Any other level, and "data" or
+        "population" for `of`, cost nothing more: they are answered from the same measured ranks,
+        less tightly the more they ask for. An end that nothing is known about is the end of the
+        grid. Each interval holds its own quantile with that chance, not all of them together.
+        """
+        if self.ranks is None:
+            raise ValueError(
+                "interval needs a release with intervals; ask for them when it is made, "
+                "for example quantiles(..., intervals=True)"
+            )
+        asked = self.ranks.asked
+        wanted = Intervals(
+            level=asked.level if level is None else level, of=asked.of if of is None else of
+        )
+        answers = zip(self.q, self.values, strict=True)
+        return tuple(self.ranks.interval(q, value, wanted) for q, value in answers)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -51,10 +74,11 @@ class Release:
         return len(self.values)
 
     def __str__(self) -> str:
-        answers = ", ".join(
-            f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)
-        )
-        return f"{answers} [{self.guarantee or self.note}]"
+        answers = [f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)]
+        if self.ranks is not None:
+            ends = self.interval()
+            answers = [f"{a} ({e.lower} to {e.upper})" for a, e in zip(answers, ends, strict=True)]
+        return f"{', '.join(answers)} [{self.guarantee or self.note}]"
 
     def _repr_html_(self) -> str:
         # A notebook asks the value itself to be drawn; drawing is loaded only then.
@@ -75,6 +99,7 @@ class Release:
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "note": self.note,
             "provenance": dict(self.provenance),
+            **({} if self.ranks is None else {"ranks": self.ranks.to_dict(kind)}),
         }
 
     def to_json(self) -> str:
@@ -87,7 +112,7 @@ class Release:
         if plain.get("format") != FORMAT:
             raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
         kind = named(plain["type"], plain["zone"])
-        guarantee = plain["guarantee"]
+        guarantee, ranks = plain["guarantee"], plain.get("ranks")
         return cls(
             values=tuple(kind.from_json(value) for value in plain["values"]),
             q=tuple(plain["q"]),
@@ -96,6 +121,7 @@ class Release:
             type=plain["type"],
             note=plain["note"],
             provenance=plain["provenance"],
+            ranks=None if ranks is None else MeasuredRanks.from_dict(ranks, kind),
         )
 
     @classmethod

@@ -93,7 +93,10 @@ def test_bounds(
         (("--resolution", "x", "--bounds", "0", "9"), "resolution must be of type int"),
         (("--bounds", "1"), "requires 2 arguments"),
         (("--colum", "x"), "--column"),
-        (("-q", "percentiles", "-e", "1e-9"), "epsilon must be at least"),
+        (
+            ("-q", "percentiles", "-e", "1e-9", "--mechanism", "joint_exp"),
+            "epsilon must be at least",
+        ),
     ],
 )
 def test_options(run: Command, table: Path, options: tuple[str, ...], message: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dpquantiles import PureDP, Release
+from dpquantiles import Intervals, PureDP, Release
 from dpquantiles.cli import screen
 from tests.cli.conftest import Command
 
@@ -163,6 +163,39 @@ def test_add_remove_never_tells_the_number_of_records(
         # The private count may be any number, the true one included.
         told = told.replace(f'"size": {done.json["provenance"]["size"]}', "")
     assert str(n) not in told
+
+
+def test_intervals(run: Command, table: Path) -> None:
+    command = ("release", table, "-c", "change", "-q", "quartiles", "-e", 50, "--intervals", 0.9)
+    release = Release.from_json(run(*command).out)
+    assert release.ranks is not None
+    assert release.ranks.asked == Intervals(0.9)
+    assert all(
+        lower <= v <= upper for v, (lower, upper) in zip(release, release.interval(), strict=True)
+    )
+    rows = run(*command, "--format", "csv").out.splitlines()
+    assert rows[0] == "q,value,lower,upper"
+    assert len(rows[1].split(",")) == 4
+    shown = run(*command, "--intervals-of", "population", "--format", "text").out
+    assert shown.split()[:4] == ["q", "value", "lower", "upper"]
+    assert "of the population" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--intervals", 95), "intervals must lie strictly between 0 and 1, got 95.0"),
+        (("--intervals", "wide"), "intervals must be a positive, finite number, got 'wide'"),
+        (("--intervals-of", "population"), "intervals must be given with intervals-of"),
+        (("--intervals", 0.9, "--intervals-of", "x"), "intervals_of must be one of 'data', "),
+    ],
+)
+def test_wrong_intervals(
+    run: Command, table: Path, options: tuple[object, ...], message: str
+) -> None:
+    done = run("release", table, "-c", "change", "-q", "median", "-e", 1, *options)
+    assert done.code == 2
+    assert message in done.err
 
 
 def test_the_private_count_is_not_the_true_one(run: Command, table: Path) -> None:

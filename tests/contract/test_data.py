@@ -51,8 +51,9 @@ def strict_surroundings() -> Iterator[None]:
 
 
 def check(data: Any, **options: Any) -> dpq.Release:
+    asked = {"rng": random.Random(1), "epsilon": 1, **options}
     with strict_surroundings():
-        release = dpq.quantiles(data, Q, rng=random.Random(1), **{"epsilon": 1, **options})
+        release: dpq.Release = dpq.quantiles(data, Q, **asked)
     assert release.q == Q
     assert len(release.values) == len(Q)
     assert len({type(value) for value in release.values}) == 1

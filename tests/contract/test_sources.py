@@ -35,9 +35,9 @@ LOOSE: dict[str, list[dict[str, Any]]] = {
 
 
 def release(data: Any, column: str | None, **options: Any) -> dpq.Release:
-    return dpq.quantiles(
-        data, Q, column=column, **{"epsilon": 1, "rng": random.Random(7), **options}
-    )
+    asked = {"epsilon": 1, "rng": random.Random(7), **options}
+    found: dpq.Release = dpq.quantiles(data, Q, column=column, **asked)
+    return found
 
 
 def assert_same_view(view: SortedView, expected: SortedView) -> None:

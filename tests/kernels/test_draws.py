@@ -1,9 +1,11 @@
 """Exact draws: probabilities are read off all bit patterns, or fitted at a fixed seed."""
 
+import contextlib
 import itertools
 import math
 import random
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -39,16 +41,16 @@ def test_coin_reads_as_many_bits_as_its_probability_has() -> None:
 
 def test_faint_coins_are_not_cut_off() -> None:
     """exp(-2000) is no double; with all bits zero the coin still falls."""
-    assert draws.faint_coin(Script(0, 10**5), -2000.0)
-    assert not draws.faint_coin(Script(0, 10**5), -math.inf)
-    assert not draws.faint_coin(Script((1 << 4000) - 1, 4000), -2000.0)
+    assert draws.exp_coin(Script(0, 10**5), -2000.0)
+    assert not draws.exp_coin(Script(0, 10**5), -math.inf)
+    assert not draws.exp_coin(Script((1 << 4000) - 1, 4000), -2000.0)
 
 
-@pytest.mark.parametrize("log_odds", [-0.5, -40.0, -511.9, -512.1, -513.0, -1024.1, -5000.0])
+@pytest.mark.parametrize("log_probability", [-0.5, -40.0, -511.9, -512.1, -1024.1, -5000.0])
 def test_faint_coins_have_their_probability(
-    log_odds: float, monkeypatch: pytest.MonkeyPatch
+    log_probability: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The product of all coins that must fall is e / (1 + e)."""
+    """The product of all coins that must fall is the probability."""
     tossed: list[float] = []
 
     def falls(_bits: object, probability: float) -> bool:
@@ -56,9 +58,8 @@ def test_faint_coins_have_their_probability(
         return True
 
     monkeypatch.setattr(draws, "coin", falls)
-    assert draws.faint_coin(random.Random(0), log_odds)
-    expected = log_odds - math.log1p(math.exp(log_odds))
-    assert math.fsum(tossed) == pytest.approx(expected, rel=1e-12)
+    assert draws.exp_coin(random.Random(0), log_probability)
+    assert math.fsum(tossed) == pytest.approx(log_probability, rel=1e-12)
 
 
 def test_coins_use_all_bits_of_their_probability() -> None:
@@ -138,6 +139,70 @@ def test_weighted_follows_its_weights(algebra: Logarithms | ScaledDoubles, lengt
     assert sum(observed) == 4000
     if length > 1:
         assert stats.chisquare(observed, expected).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-640, 2.0**-1060, 2.0**900])
+@pytest.mark.parametrize("weights", [[1.0], [0.75, 3.0, 0.0, 0.6875], [5.0, 1.625, 1.0, 2**-9]])
+def test_weighted_is_exact(
+    weights: list[float], scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over all places, and all bits of the coins for fractions, every weight gets its share."""
+    weights = [weight * scale for weight in weights]
+    monkeypatch.setattr(draws, "PRECISION", 3)
+    drawn = dict.fromkeys(range(len(weights)), Fraction(0))
+    fraction = Fraction(1)
+
+    def toss(_bits: object, share: float, exponent: int) -> bool:
+        nonlocal fraction
+        fraction = Fraction(share) * Fraction(2) ** exponent % 1
+        return True
+
+    monkeypatch.setattr(draws, "_fraction_coin", toss)
+    chosen, bound = 0, 1
+    while chosen < bound:
+        fraction, asked = Fraction(1), iter([chosen])
+
+        def place(_bits: object, most: int, asked: Iterator[int] = asked) -> int:
+            nonlocal bound
+            bound = most
+            return next(asked)
+
+        monkeypatch.setattr(draws, "below", place)
+        with contextlib.suppress(StopIteration):  # no weight at all: another place is drawn
+            index = draws.weighted(random.Random(0), np.array(weights), ScaledDoubles(0.0, 40.0))
+            drawn[index] += fraction
+        chosen += 1
+    unit = drawn[0] / Fraction(weights[0])
+    assert drawn == {i: unit * Fraction(weight) for i, weight in enumerate(weights)}
+
+
+@pytest.mark.parametrize(("share", "exponent"), [(0.3125, 2), (0.3125, 3), (5.0, -4), (5.0, 0)])
+def test_the_coin_of_a_fraction_is_exact(share: float, exponent: int) -> None:
+    heads = sum(draws._fraction_coin(Script(value, 6), share, exponent) for value in range(64))
+    assert Fraction(heads, 64) == Fraction(share) * Fraction(2) ** exponent % 1
+
+
+def test_weighted_reaches_what_is_no_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """exp(-2000) as a share underflows; its place is drawn, and its coin has that probability."""
+    tossed: list[float] = []
+
+    def falls(_bits: object, log_probability: float) -> bool:
+        tossed.append(log_probability)
+        return True
+
+    monkeypatch.setattr(draws, "exp_coin", falls)
+    monkeypatch.setattr(draws, "below", lambda _bits, bound: bound - 1)
+    weights = np.array([7.0, 7.0 - 2000.0])
+    assert draws.weighted(random.Random(0), weights, Logarithms()) == 1
+    unit = (draws.PRECISION - 1) * math.log(2)
+    assert tossed == [pytest.approx(unit - 2000.0, abs=1e-9)]
+
+
+def test_without_weight_any_index_will_do() -> None:
+    bits = random.Random(2)
+    for algebra in (Logarithms(), ScaledDoubles(0.0, 40.0)):
+        weights = np.full(3, algebra.zero)
+        assert {draws.weighted(bits, weights, algebra) for _ in range(50)} == {0, 1, 2}
 
 
 def test_weighted_skips_what_has_no_mass() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.kernels import backward, draws, forward
+from dpquantiles.kernels import backward, draws
+from dpquantiles.kernels.gaps import OpenGaps
 from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp import Geometry, JointExp, JointExpLaw
 from dpquantiles.views import Demand
@@ -86,25 +87,11 @@ def half_open_the_wrong_way(patch: Patch) -> None:
 
 def powers_in_place_of_multisets(patch: Patch) -> None:
     """w**k / k!: the numerators stay w."""
-    original = forward._gap
 
-    class Powers:
-        """An algebra whose ratios forget by how much the numerator has grown."""
+    def one_more(gaps: Any, free: Any) -> Any:
+        return free / (gaps._answers + 1.0)
 
-        def __init__(self, points: Any, algebra: Any) -> None:
-            self.points, self.algebra = points, algebra
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.algebra, name)
-
-        def ratio(self, _numerator: Any, denominator: float) -> Any:
-            return self.algebra.ratio(self.points, denominator)
-
-    def gap(masses: Any, targets: Any, k: int, points: Any, decay: Any) -> Any:
-        broken = type(decay)(Powers(points, decay.algebra), decay.fall, decay.rise)
-        return original(masses, targets, k, points, broken)
-
-    patch.setattr(forward, "_gap", gap)
+    patch.setattr(OpenGaps, "_one_more", one_more)
 
 
 SWAP = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)

@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.release import Release
 
@@ -18,6 +19,21 @@ def release(values: list[Any], type_name: str = "int", **changes: Any) -> Releas
         "type": type_name,
     }
     return Release(**(options | changes))
+
+
+def with_intervals(values: list[Any], type_name: str = "int", **changes: Any) -> Release:
+    """The same with a cut at each value, and counts that leave the first and last ones open."""
+    asked = changes.pop("asked", Intervals())
+    ranks = MeasuredRanks(
+        asked=asked,
+        lower=tuple(values),
+        upper=tuple(values),
+        counts=(1000,) * (len(values) + 1),
+        rate=1.0,
+        size=1000 * (len(values) + 1),
+        ends=changes.pop("ends", (values[0], values[-1])),
+    )
+    return release(values, type_name, ranks=ranks, **changes)
 
 
 ZONE = dt.timezone(dt.timedelta(hours=2))

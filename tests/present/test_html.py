@@ -6,7 +6,7 @@ import pytest
 
 from dpquantiles.present.html import render
 from dpquantiles.release import Release
-from tests.present.releases import EVERY_TYPE, release
+from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -55,6 +55,30 @@ def test_the_promise_or_its_absence_is_told() -> None:
     assert "No privacy guarantee: seeded." in open_
     assert "#e0872b" in open_
     assert "#e0872b" not in private
+
+
+def test_intervals_have_columns_and_bars() -> None:
+    shown = with_intervals([1.0, 2.0, 4.0], "float", q=(0.25, 0.5, 0.75), ends=(-3e38, 3e38))
+    root = ElementTree.fromstring(render(shown))
+    assert [cell.text for cell in root.findall(".//thead/tr/th")] == [
+        "q",
+        "value",
+        "lower",
+        "upper",
+    ]
+    assert [cell.text for cell in root.findall(".//tbody/tr[2]/td")] == ["0.5", "2", "1", "4"]
+    bars = root.findall(f".//{SVG}line[@class='interval']")
+    dots = root.findall(f".//{SVG}circle")
+    assert len(bars) == len(dots) == 3
+    heights = []
+    for bar, dot in zip(bars, dots, strict=True):
+        assert bar.attrib["x1"] == bar.attrib["x2"] == dot.attrib["cx"]
+        low, high = float(bar.attrib["y1"]), float(bar.attrib["y2"])
+        assert 0 <= high <= float(dot.attrib["cy"]) <= low <= 230
+        heights.append((low, high))
+    # The open ends are cut off where the picture ends, however far they go.
+    assert heights[0] == (float(dots[0].attrib["cy"]), float(dots[1].attrib["cy"]))
+    assert "Each interval holds the quantile of the data" in render(shown)
 
 
 def test_a_release_shows_itself() -> None:

@@ -5,10 +5,11 @@ import io
 
 import pytest
 
+from dpquantiles.intervals import Intervals
 from dpquantiles.present import text
 from dpquantiles.release import Release
 from dpquantiles.sources.cells import parse
-from tests.present.releases import EVERY_TYPE, release
+from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 
 def test_a_release_as_text() -> None:
@@ -43,6 +44,32 @@ def test_csv_reads_back(shown: Release) -> None:
         parse(cell, type(value).__name__.lower())
         for (_, cell), value in zip(rows[1:], shown.values, strict=True)
     ] == list(shown.values)
+
+
+def test_intervals_stand_beside_the_values() -> None:
+    shown = text.render(with_intervals([-26, -5, 52], q=(0.25, 0.5, 0.75), ends=(-99, 99)))
+    assert shown.splitlines()[:4] == [
+        "  q     value  lower  upper",
+        "  0.25    -26    -99     -5   ●",
+        "  0.5      -5    -26     52   ─────────●",
+        "  0.75     52     -5     99   ───────────────────────────────────●",
+    ]
+    assert shown.splitlines()[-2:] == [
+        "Each interval holds the quantile of the data with a chance of at least 95 %,",
+        "whatever the data are.",
+    ]
+    population = with_intervals([1, 2], asked=Intervals(0.9, of="population"))
+    assert "of the population that the records were drawn from with a chance of at least 90 %" in (
+        " ".join(text.render(population).split())
+    )
+
+
+def test_intervals_in_csv_read_back() -> None:
+    shown = with_intervals([0.1, 1 / 3, 5.0], "float", ends=(-1e300, 1e300))
+    rows = list(csv.reader(io.StringIO(text.csv(shown))))
+    assert rows[0] == ["q", "value", "lower", "upper"]
+    assert [(float(low), float(high)) for *_, low, high in rows[1:]] == list(shown.interval())
+    assert rows[2][2:] == [repr(0.1), repr(5.0)]
 
 
 def test_one_value_has_no_picture() -> None:

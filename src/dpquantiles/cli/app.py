@@ -11,11 +11,14 @@ from typer.main import get_command
 from dpquantiles.cli import screen
 from dpquantiles.cli.demo import demo
 from dpquantiles.cli.doctor import doctor
+from dpquantiles.cli.ledger import ledger
 from dpquantiles.cli.mechanisms import mechanisms
+from dpquantiles.cli.plan import plan
 from dpquantiles.cli.release import release
+from dpquantiles.errors import BudgetExceeded
 from dpquantiles.version import __version__
 
-USAGE, INTERRUPTED = 2, 130
+USAGE, REFUSED, INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
     add_completion=False,
@@ -41,13 +44,15 @@ def _describe(
 
 
 app.command()(release)
+app.command()(plan)
+app.add_typer(ledger, name="ledger")
 app.command()(mechanisms)
 app.command()(demo)
 app.command()(doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; its exit code is 0, 2 for what the caller can mend, or 130 for Ctrl-C."""
+    """Run a command; exit code 0, 2 (the caller can mend it), 3 (no budget left), 130 (Ctrl-C)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen.accept_any_text()
     try:
@@ -57,8 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except (ValueError, TypeError, OSError, ImportError) as error:
-        screen.error(_as_typed(str(error)))
-        return USAGE
+        notes = getattr(error, "__notes__", [])
+        screen.error(_as_typed("; ".join([str(error), *notes])))
+        return REFUSED if isinstance(error, BudgetExceeded) else USAGE
     except Exception as error:
         # Typer's own errors, whichever copy of Click it carries; all others are bugs.
         if not hasattr(error, "format_message"):
@@ -71,4 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _as_typed(message: str) -> str:
     """Python's spelling of a parameter as it is typed here: neighbors='swap', --neighbors swap."""
-    return re.sub(r"\b(neighbors|missing)='([\w-]+)'", r"--\1 \2", message)
+    message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
+    return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
+
+
+def _rows_option(found: re.Match[str]) -> str:
+    return " ".join(filter(None, ("--max-rows-per-unit", found[1])))

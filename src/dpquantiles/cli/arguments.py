@@ -4,11 +4,15 @@ import difflib
 import math
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any
 
 from dpquantiles import privacy, require
+from dpquantiles.engine import Account
 from dpquantiles.grid import Grid, default_grid
+from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
 from dpquantiles.views.array import MISSING_POLICIES
@@ -71,7 +75,7 @@ def _range(text: str) -> Iterator[float]:
 
 def epsilon(text: str) -> float:
     """The privacy budget as one number."""
-    return require.positive(epsilon=_number("epsilon", text, "1"))
+    return require.positive(epsilon=number("epsilon", text, "1"))
 
 
 def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: str) -> Guarantee:
@@ -79,20 +83,56 @@ def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: s
     if epsilon is None and rho is None:
         raise ValueError("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")
     return privacy.budget(
-        epsilon=None if epsilon is None else _number("epsilon", epsilon, "1"),
-        delta=None if delta is None else _number("delta", delta, "1e-6"),
-        rho=None if rho is None else _number("rho", rho, "0.5"),
+        epsilon=None if epsilon is None else number("epsilon", epsilon, "1"),
+        delta=None if delta is None else number("delta", delta, "1e-6"),
+        rho=None if rho is None else number("rho", rho, "0.5"),
         neighbors=neighbors,
     )
 
 
-def _number(parameter: str, text: str, example: str) -> float:
-    number = parse(text, "float")
-    if number is None:
+def intervals(level: str | None, of: str) -> Intervals | None:
+    """Intervals at a level, of the data or of the population."""
+    require.choice(SUBJECTS, intervals_of=of)
+    if level is None:
+        if of != DATA:
+            raise ValueError(f"intervals must be given with intervals-of, got {of!r} alone")
+        return None
+    return Intervals(require_level(intervals=number("intervals", level, "0.95")), of)
+
+
+def account(
+    ledger: Path | None,
+    dataset: str | None,
+    part: str | None,
+    request_id: str | None,
+) -> Account | None:
+    """Where a release is charged; None without a ledger."""
+    if ledger is not None:
+        if dataset is None:
+            raise ValueError("dataset must be given with --ledger, for example payroll-2026")
+        return Account(ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id)
+    for name, text in (("dataset", dataset), ("part", part), ("request-id", request_id)):
+        if text is not None:
+            raise ValueError(f"{name} must be given together with --ledger, got {text!r} alone")
+    return None
+
+
+def number(parameter: str, text: str, example: str) -> float:
+    """One number."""
+    found = parse(text, "float")
+    if found is None:
         raise ValueError(
             f"{parameter} must be a positive, finite number, got {text!r}; try {example}"
         )
-    return float(number)
+    return float(found)
+
+
+def whole(parameter: str, text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{parameter} must be a whole number, got {text!r}") from None
 
 
 def _parse(text: str, kind: Kind) -> Any:

@@ -3,20 +3,21 @@
 from dpquantiles.engine import Request
 from dpquantiles.kinds import Kind
 from dpquantiles.present import words
-from dpquantiles.privacy import Neighbors
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.sources.metadata import Measure
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 
-def report(where: str, column: str, kind: Kind | None, size: Measure, request: Request) -> str:
+def report(
+    where: str, column: str, kind: Kind | None, size: Measure, request: Request, promise: Guarantee
+) -> str:
     """Lines for people; the number of rows only where neighbors leave it public."""
-    public = request.budget.neighbors is Neighbors.SWAP
     amounts = [
         _counted(size.files, "file"),
         None if size.bytes is None else _bytes(size.bytes),
-        _counted(size.rows, "row") if public else None,
+        _counted(size.rows, "row") if rows_are_public(promise) else None,
     ]
     held = ", ".join(amount for amount in amounts if amount)
     count = len(set(request.q))
@@ -25,10 +26,15 @@ def report(where: str, column: str, kind: Kind | None, size: Measure, request: R
         "Column": f"{column}: {UNKNOWN_TYPE if kind is None else kind.name}",
         "Scans": "one in memory, or two by an engine; more only where values crowd together",
         "Draws": f"{count} quantile{'s' if count > 1 else ''} by {request.mechanism}",
-        "Costs": words.guarantee(request.build().guarantee),
+        "Costs": words.guarantee(promise),
     }
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+
+
+def rows_are_public(promise: Guarantee) -> bool:
+    """Whether the number of rows is public: of units, only the number of units is."""
+    return promise.neighbors is Neighbors.SWAP and promise.unit is None
 
 
 def _counted(number: int | None, noun: str) -> str | None:

@@ -1,5 +1,6 @@
 """The options of `dpquantiles release`, with their help."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +29,9 @@ Database = Annotated[
 DryRun = Annotated[
     bool,
     typer.Option(
-        "--dry-run", help="Show what would be read and what it would cost; read no record."
+        "--dry-run",
+        help="Show what would be read, what it would cost and how accurate it would be; read no "
+        "record.",
     ),
 ]
 Column = Annotated[
@@ -115,10 +118,69 @@ Missing = Annotated[
         help="What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
     ),
 ]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="NAME",
+        help="A column that divides the table into groups, each with its own quantiles; may be "
+        "given several times.",
+        show_default=False,
+    ),
+]
+Keys = Annotated[
+    str | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        help="With --by, the groups to answer for, which must be public: a CSV file with the "
+        "columns of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
+        "add-remove), which finds groups by a selection that is paid for.",
+        show_default=False,
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="NAME",
+        help="The column that names whom rows belong to, whose rows are then protected together.",
+        show_default=False,
+    ),
+]
+MaxRowsPerUnit = Annotated[
+    str | None,
+    typer.Option(
+        "--max-rows-per-unit",
+        metavar="N",
+        help="How many rows of a unit count, at most; 1 unless said otherwise.",
+        show_default=False,
+    ),
+]
 Mechanism = Annotated[
     str,
     typer.Option(
-        "--mechanism", metavar="NAME", help="The algorithm; dpquantiles mechanisms lists them."
+        "--mechanism",
+        metavar="NAME",
+        help="The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists "
+        "them.",
+    ),
+]
+Intervals = Annotated[
+    str | None,
+    typer.Option(
+        "--intervals",
+        metavar="LEVEL",
+        help="Intervals that hold each true quantile with this chance, such as 0.95; a third of "
+        "the budget measures what they rest on.",
+    ),
+]
+IntervalsOf = Annotated[
+    str,
+    typer.Option(
+        "--intervals-of",
+        metavar="NAME",
+        help="Whose quantiles they hold: data, or population, which covers sampling too.",
     ),
 ]
 Seed = Annotated[
@@ -129,5 +191,33 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format", metavar="NAME", help="text, json or csv. Default: text, json when piped."
+    ),
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Charge this ledger before the data are read; see dpquantiles ledger.",
+    ),
+]
+Dataset = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="NAME", help="With --ledger, whose budget is charged."),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NAME=LABEL",
+        help="With --ledger, which disjoint part of the data set the file is: region=north.",
+    ),
+]
+RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        help="With --ledger, a name for this release: asked again, it is not charged again.",
     ),
 ]

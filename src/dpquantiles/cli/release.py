@@ -5,12 +5,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpquantiles import engine, entropy, require
-from dpquantiles.cli import arguments, options, screen
-from dpquantiles.cli.dry_run import report
+from dpquantiles.cli import arguments, options, plan, screen
+from dpquantiles.cli.dry_run import report, rows_are_public
+from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
+from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
-from dpquantiles.present import text
+from dpquantiles.planner import AUTO
+from dpquantiles.present import tables, text
+from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.views.array import MISSING_POLICIES
 
@@ -18,6 +22,11 @@ FORMATS: dict[str, Callable[[Release], str]] = {
     "text": lambda release: screen.apart(text.render(release, screen.width())),
     "json": Release.to_json,
     "csv": text.csv,
+}
+GROUP_FORMATS: dict[str, Callable[[GroupedRelease], str]] = {
+    "text": lambda release: screen.apart(tables.groups_text(release, screen.width())),
+    "json": GroupedRelease.to_json,
+    "csv": tables.groups_csv,
 }
 
 
@@ -36,42 +45,94 @@ def release(
     neighbors: options.NeighborsName = "swap",
     size: options.Size = None,
     missing: options.Missing = None,
-    mechanism: options.Mechanism = "joint_exp",
+    by: options.By = None,
+    keys: options.Keys = None,
+    unit: options.Unit = None,
+    max_rows_per_unit: options.MaxRowsPerUnit = None,
+    mechanism: options.Mechanism = AUTO,
+    intervals: options.Intervals = None,
+    intervals_of: options.IntervalsOf = "data",
     seed: options.Seed = None,
     format: options.Format = None,
+    ledger: options.LedgerFile = None,
+    dataset: options.Dataset = None,
+    part: options.Part = None,
+    request_id: options.RequestId = None,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query.
+    """Release private quantiles of one column of files or of a query, of groups where asked.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
-    show = FORMATS[_format(format)]
-    number = _whole("seed", seed)
+    shown = _format(format)
+    number = None if seed is None else arguments.whole("seed", seed)
+    rows = (
+        None
+        if max_rows_per_unit is None
+        else arguments.whole("max_rows_per_unit", max_rows_per_unit)
+    )
+    units = Units.of(unit, rows)
+    records = None if size is None else arguments.whole("size", size)
+    # Under swap neighbors the number of records is public, so that only a plan needs it.
+    planned = dry_run and neighbors == Neighbors.SWAP
+    asked = Asked(tuple(by or ()), keys, units, None if planned else records)
     # All that can be checked without the data is checked before they are read.
     request = engine.Request(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
-        size=_whole("size", size),
+        size=asked.size,
         missing=missing if missing in MISSING_POLICIES else None,
         mechanism=mechanism,
+        intervals=arguments.intervals(intervals, intervals_of),
     )
+    promise = asked.promise(request)
     place = Place(file, sql, database)
+    kind = place.schema(column, type)
+    if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
+        request = _settled(request, kind, bounds, resolution, missing)
+    read = asked.settle(place, request)
     if dry_run:
-        kind = place.schema(column, type)
-        if kind is not None:
-            request = _settled(request, kind, bounds, resolution, missing)
-        screen.result(report(str(place), column, kind, place.size(), request))
+        screen.result(report(str(place), column, kind, place.size(), request, promise))
+        if not asked.by:
+            grid = request.grid or plan.stated_grid(type, bounds, resolution)
+            screen.result("")
+            plan.show(plan.dry_run(request, records or _public_rows(place, promise), grid))
         return
-    source = place.open(column, type)
-    request = _settled(request, source.kind, bounds, resolution, missing)
     bits = entropy.system() if number is None else random.Random(number)
-    with scanning(getattr(source, "percent", None), place.size().bytes):
-        answer = engine.run(source, request, bits)
-    if type is None and place.is_text:
-        _say_type(column, source.kind.name)
+
+    def draw(granted: engine.Request) -> Release | GroupedRelease:
+        source = asked.open(place, column, type)
+        granted = _settled(granted, source.kind, bounds, resolution, missing)
+        with scanning(getattr(source, "percent", None), place.size().bytes):
+            answer = asked.run(source, column, granted, bits)
+        if type is None and place.is_text:
+            _say_type(column, source.kind.name)
+        if answer.guarantee is None:
+            return answer
+        chosen = replace(request, mechanism=answer.mechanism)
+        return replace(answer, guarantee=asked.promise(chosen))
+
+    typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
+    grouped = {"by": asked.by, "keys": read, "size": asked.size}
+    answer = engine.charged(
+        arguments.account(ledger, dataset, part, request_id),
+        request,
+        bits,
+        draw,
+        promise=promise,
+        rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
+        restore=asked.restore,
+        units=units,
+        about={"column": column, **typed, **grouped},
+    )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
-    screen.result(show(answer))
+    screen.result(_shown(answer, shown))
+
+
+def _public_rows(place: Place, promise: Guarantee) -> int | None:
+    """How many records there are, where that is public and told by metadata."""
+    return place.size().rows if rows_are_public(promise) else None
 
 
 def _settled(
@@ -89,19 +150,16 @@ def _settled(
     )
 
 
+def _shown(answer: Release | GroupedRelease, name: str) -> str:
+    if isinstance(answer, GroupedRelease):
+        return GROUP_FORMATS[name](answer)
+    return FORMATS[name](answer)
+
+
 def _format(name: str | None) -> str:
     if name is None:
         return "text" if screen.is_terminal() else "json"
     return require.choice(FORMATS, format=name)
-
-
-def _whole(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {text!r}") from None
 
 
 def _say_type(column: str, name: str) -> None:

@@ -11,12 +11,12 @@ from rich.text import Text
 SIGPIPE_EXIT = 141
 WIDEST = 88
 
-ASCII = str.maketrans({"●": "*", "─": "-"})
+ASCII = str.maketrans("●─▁▂▃▄▅▆▇█", "*-_.:-=+*#")
 
 STYLES = {
-    r"^  +(q|private|exact|value).*$": "bold",
+    r"^  +(q|private|exact|value|data set).*$": "bold",
     r"─+(?=●)": "bright_black",
-    "●": "cyan",
+    "[●▁▂▃▄▅▆▇█]": "cyan",
     r"^No privacy guarantee.*(\n.+)*": "yellow",
     r"^    dpquantiles [^(\n]*": "cyan",
 }

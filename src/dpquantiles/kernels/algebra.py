@@ -6,7 +6,7 @@ one is used follows from public numbers only (`choose`).
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,14 @@ class Algebra(Protocol):
     def factor(self, nats: Floats) -> Floats:
         """The factors exp(-nats)."""
 
-    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
-        """The factors numerator / denominator."""
+    def number(self, numbers: Floats | np.float64) -> Floats:
+        """Numbers as factors."""
 
     def total(self, rows: Floats) -> Floats:
         """The sums of masses over the first axis."""
+
+    def shares(self, masses: Floats) -> Floats:
+        """Masses as doubles over a common unit; small ones may underflow."""
 
     def run_length(self, rate: float) -> int:
         """How many cells a sequential scan may take at this rate of decay."""
@@ -82,9 +85,9 @@ class Logarithms:
     def factor(self, nats: Floats) -> Floats:
         return -nats
 
-    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
+    def number(self, numbers: Floats | np.float64) -> Floats:
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(numerator / denominator))
+            return np.asarray(np.log(numbers))
 
     def total(self, rows: Floats) -> Floats:
         if len(rows) == 1:
@@ -92,6 +95,9 @@ class Logarithms:
         largest = np.maximum(np.max(rows, axis=0), np.finfo(np.float64).min)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.sum(np.exp(rows - largest), axis=0)) + largest)
+
+    def shares(self, masses: Floats) -> Floats:
+        return np.exp(masses - max(float(masses.max()), np.finfo(np.float64).min))
 
     def run_length(self, rate: float) -> int:  # noqa: ARG002
         return LOGARITHMIC_RUN
@@ -124,11 +130,14 @@ class ScaledDoubles:
     def factor(self, nats: Floats) -> Floats:
         return np.exp(-nats)
 
-    def ratio(self, numerator: Floats, denominator: NDArray[Any] | float) -> Floats:
-        return np.asarray(numerator / denominator)
+    def number(self, numbers: Floats | np.float64) -> Floats:
+        return np.asarray(numbers)
 
     def total(self, rows: Floats) -> Floats:
-        return np.asarray(np.sum(rows, axis=0))
+        return np.asarray(np.add.reduce(rows))
+
+    def shares(self, masses: Floats) -> Floats:
+        return masses
 
     def run_length(self, rate: float) -> int:
         return max(1, min(int(self.ramp / rate), LONGEST_RUN))

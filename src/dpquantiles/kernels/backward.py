@@ -56,20 +56,29 @@ class Walk:
         below, above = self.records[k - 1, cell : cell + 2].tolist()
         if below == above:
             return "interior"
-        upper, gap, lower = (
-            row.item(k, cell) for row in (self.masses.upper, self.masses.gap, self.masses.lower)
-        )
+        upper, lower = self.masses.upper.item(k, cell), self.masses.lower.item(k, cell)
+        once, repeated = self._in_gap(k, cell, above - below - 1)
+        gap = self.algebra.add(once, repeated)
         if self._chooses_first(upper, self.algebra.add(gap, lower).item()):
             return "upper"
-        return "gap" if self._chooses_first(gap, lower) else "lower"
+        return "gap" if self._chooses_first(gap.item(), lower) else "lower"
+
+    def _in_gap(self, k: int, cell: int, points: int) -> tuple[float, float]:
+        """Masses of the gap at a cell: entered by the k-th answer, and by an earlier one."""
+        entering, repeated = self.masses.entering, self.masses.repeated
+        factor = self.algebra.number(np.float64(points))
+        once = self.algebra.times(entering.item(k, cell), factor)
+        return once.item(), repeated.item(k, cell)
 
     def _chooses_first(self, first: float, second: float) -> bool:
         return draws.chooses_first(self.bits, first, second, self.algebra)
 
     def _copies(self, k: int, cell: int, points: int) -> int:
-        """How many answers share the gap: the terms of (8)."""
+        """How many answers share the gap: the terms of (8), of which the first is the usual one."""
+        if self._chooses_first(*self._in_gap(k, cell, points)):
+            return 1
         terms = copies_at(self.masses, self.targets, k, points, cell, self.decay)
-        return 1 + self._choose(terms)
+        return 2 + self._choose(terms[1:])
 
     def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
         """Cell and standing of answer k-1, given where answer k entered its slot."""
@@ -78,12 +87,16 @@ class Walk:
         total, advance = self.masses.total[k - 1], int(self.targets[k - 1] - self.targets[k - 2])
         first = cell if standing == "upper" else 0
         stop = cell + 1 if standing == "lower" else min(cell + advance, len(total))
-        distance = np.abs(np.arange(first - cell, stop - cell))
-        weights = self.algebra.times(total[first:stop], self.decay.fall[distance])
+        here = self.decay.length - cell
+        near = self.decay.around[here + first : here + stop]
         same_rank = cell + advance
-        if standing != "lower" and same_rank < len(total):
-            tied = self.masses.upper[k - 1, same_rank : same_rank + 1]
-            weights = np.append(weights, self.algebra.times(tied, self.decay.fall[advance]))
+        if standing == "lower" or same_rank >= len(total):
+            weights = self.algebra.times(total[first:stop], near)
+        else:
+            weights = np.empty(stop - first + 1)
+            self.algebra.times(total[first:stop], near, out=weights[:-1])
+            tied = self.masses.upper.item(k - 1, same_rank)
+            weights[-1] = self.algebra.times(tied, self.decay.fall[advance])
         choice = self._choose(weights)
         if choice == stop - first:
             return same_rank, "upper"

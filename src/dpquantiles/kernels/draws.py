@@ -25,20 +25,23 @@ FAINTEST = 1e-200
 """Odds below this are tossed by their logarithm, which cannot underflow."""
 
 
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+"""Below this, doubles lose their relative precision."""
+
+
 def coin(bits: Bits, probability: float) -> bool:
     """True with exactly this probability."""
     numerator, denominator = probability.as_integer_ratio()
     return bits.getrandbits(denominator.bit_length() - 1) < numerator
 
 
-def faint_coin(bits: Bits, log_odds: float) -> bool:
-    """True with probability e / (1 + e), e = exp(log_odds), for log_odds <= 0."""
-    both_sides = 1.0 + math.exp(log_odds)
-    while log_odds < -FAINT:
-        if log_odds == -math.inf or not coin(bits, math.exp(-FAINT)):
+def exp_coin(bits: Bits, log_probability: float) -> bool:
+    """True with probability exp(log_probability), also where that is no double."""
+    while log_probability < -FAINT:
+        if log_probability == -math.inf or not coin(bits, math.exp(-FAINT)):
             return False
-        log_odds += FAINT
-    return coin(bits, math.exp(log_odds) / both_sides)
+        log_probability += FAINT
+    return coin(bits, math.exp(log_probability))
 
 
 def chooses_first(bits: Bits, first: float, second: float, algebra: Algebra) -> bool:
@@ -54,7 +57,8 @@ def _chooses_lighter(bits: Bits, lighter: float, heavier: float, algebra: Algebr
     odds = algebra.odds(lighter, heavier)
     if odds > FAINTEST:
         return coin(bits, odds / (1.0 + odds))
-    return faint_coin(bits, algebra.log(lighter) - algebra.log(heavier))
+    log_odds = algebra.log(lighter) - algebra.log(heavier)
+    return exp_coin(bits, log_odds - math.log1p(math.exp(log_odds)))
 
 
 def below(bits: Bits, bound: int) -> int:
@@ -66,26 +70,38 @@ def below(bits: Bits, bound: int) -> int:
 
 
 def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
-    """An index drawn in proportion to its weight.
+    """An index drawn in exact proportion to its weight; evenly where no weight is left.
 
-    A descent from the root of a binary tree of pairwise sums, one coin per level.
+    Counted in a unit that is a power of two, every weight is a whole number and a fraction. A place
+    among all whole ones, with one more place for each fraction, tells the index, except that the
+    place of a fraction counts only with the fraction as its probability; else one starts again.
     """
-    level = np.full(1 << (len(weights) - 1).bit_length(), algebra.zero)
-    level[: len(weights)] = weights
-    levels = [level]
-    while len(level) > 2:
-        level = algebra.add(level[0::2], level[1::2])
-        levels.append(level)
-    index = 0
-    for level in reversed(levels if len(weights) > 1 else []):
-        left, right = level.item(2 * index), level.item(2 * index + 1)
-        index = 2 * index + (not chooses_first(bits, left, right, algebra))
-    return index
+    shares = algebra.shares(weights)
+    largest = float(shares.max())
+    if not largest > 0.0:
+        return below(bits, len(weights))
+    exponent = min(PRECISION, SUM_BITS - len(shares).bit_length()) - math.frexp(largest)[1]
+    ends = np.ldexp(shares, exponent).astype(np.int64).cumsum()
+    total = int(ends[-1])
+    while (place := below(bits, total + len(shares))) >= total:
+        share, weight = shares.item(place - total), weights.item(place - total)
+        # As logarithms the largest share is 1, and one that is no normal double was rounded; as
+        # doubles shares are the weights themselves, and exact however small they all are.
+        if share >= SMALLEST_NORMAL or largest < 1.0:
+            counts = _fraction_coin(bits, share, exponent)
+        else:
+            log_share = algebra.log(weight) - algebra.log(float(weights.max())) + math.log(largest)
+            counts = exp_coin(bits, log_share + exponent * math.log(2))
+        if counts:
+            return place - total
+    return int(ends.searchsorted(place, side="right"))
 
 
-def descent_depth(length: int) -> int:
-    """The roundings behind one draw of `weighted`: a sum and a coin per level."""
-    return 4 * max(1, length - 1).bit_length()
+def _fraction_coin(bits: Bits, share: float, exponent: int) -> bool:
+    """True with the probability that is left of share times 2**exponent beyond a whole number."""
+    numerator, denominator = share.as_integer_ratio()
+    width = denominator.bit_length() - 1 - exponent
+    return width > 0 and bits.getrandbits(width) < numerator % (1 << width)
 
 
 def sorted_with_repeats(bits: Bits, choices: int, count: int) -> list[int]:
@@ -138,6 +154,9 @@ def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
         if not (negative and magnitude == 0):
             return -magnitude if negative else magnitude
 
+
+PRECISION, SUM_BITS = 52, 62
+"""Bits of the largest weight, and of the sum of all, when `weighted` counts them."""
 
 WORD = 64
 """Random bits per step of a comparison with a real number."""

@@ -5,6 +5,7 @@ its longest chain; cutting the axis into runs keeps that chain short (`scan_dept
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +21,8 @@ class Decay:
     """s**i for all distances of the pass."""
     rise: Floats
     """s**-i within a run: as many cells as one sequential scan may take without overflow."""
+    length: int
+    """The longest axis that the factors are for."""
 
     @classmethod
     def of(cls, rate: float, length: int, algebra: Algebra) -> "Decay":
@@ -27,7 +30,12 @@ class Decay:
         run = algebra.run_length(rate)
         distance = rate * np.arange(max(length, run) + 1, dtype=np.float64)
         rise = algebra.factor(-distance[:run])
-        return cls(algebra, algebra.factor(distance), rise)
+        return cls(algebra, algebra.factor(distance), rise, length)
+
+    @cached_property
+    def around(self) -> Floats:
+        """s**|i| for i from -length to length."""
+        return np.concatenate([self.fall[self.length : 0 : -1], self.fall[: self.length + 1]])
 
 
 def prefix(mass: Floats, decay: Decay) -> Floats:
@@ -76,13 +84,29 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
     rows = -(-length // width)
     blocks = np.full((rows + 1, width), algebra.zero)
     blocks.ravel()[:length] = mass
+    if width <= len(decay.rise):
+        return _tails_and_heads(blocks, decay).ravel()[:length]
     tails = suffix(blocks[:-1], decay)
-    if width > 1:
-        # Seen from offset i of its block, a window covers the first i cells of the next one.
-        faded = algebra.times(blocks[1:, :-1], decay.fall[: width - 1])
-        heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
-        tails[:, 1:] = algebra.add(tails[:, 1:], heads)
+    # Seen from offset i of its block, a window covers the first i cells of the next one.
+    faded = algebra.times(blocks[1:, :-1], decay.fall[: width - 1])
+    heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
+    tails[:, 1:] = algebra.add(tails[:, 1:], heads)
     return tails.ravel()[:length]
+
+
+def _tails_and_heads(blocks: Floats, decay: Decay) -> Floats:
+    """The windows of blocks that are no longer than a run: both scans share their factors."""
+    algebra, (rows, width) = decay.algebra, blocks.shape
+    risen = algebra.times(blocks, decay.rise[width - 1 :: -1])
+    heads = algebra.add.accumulate(risen, axis=1)
+    tails = algebra.add.accumulate(risen[:-1, ::-1], axis=1)[:, ::-1]
+    # The head that a window covers ends one window after the cell before it; the first window of
+    # a block covers none.
+    heads[:, -1] = algebra.zero
+    ahead = heads.ravel()[width - 1 : -1].reshape(rows - 1, width)
+    sums = algebra.times(ahead, decay.fall[width])
+    algebra.add(sums, tails, out=sums)
+    return np.asarray(algebra.times(sums, decay.fall[width - 1 :: -1], out=sums))
 
 
 def _undecayed(mass: Floats, algebra: Algebra) -> Floats:

@@ -68,6 +68,7 @@ class AggTree:
         neighbors=("swap", "add-remove"),
         cost="n + b^h, whatever m",
         when="very many quantiles on few records; later queries are free; give bounds for integers",
+        uses_size=False,
     )
     q: tuple[float, ...]
     epsilon: float | None = None

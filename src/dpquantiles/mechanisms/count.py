@@ -12,9 +12,12 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.kernels.draws import discrete_laplace
+from dpquantiles.kernels.draws import MOST_RATE, discrete_laplace, discrete_laplaces
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 
 COUNT_SHARE = 0.2
@@ -39,6 +42,12 @@ class PrivateCount:
         """n plus noise, clamped to what can be a number of records."""
         noisy = n + discrete_laplace(bits, Fraction(self.epsilon))
         return min(max(0, noisy), require.LARGEST_COUNT)
+
+    def draw_all(self, n: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+        """As `draw`, for the numbers of records of many data sets."""
+        noise = discrete_laplaces(bits, min(Fraction(self.epsilon), MOST_RATE), len(n))
+        noisy: NDArray[np.int64] = np.clip(n + noise, 0, require.LARGEST_COUNT)
+        return noisy
 
 
 def counting_share(budget: Guarantee) -> tuple[PrivateCount, Guarantee]:

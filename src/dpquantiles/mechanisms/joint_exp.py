@@ -34,6 +34,7 @@ from dpquantiles.kernels import draws, precision
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.backward import Walk
 from dpquantiles.kernels.forward import Ints, Masses, forward
+from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
 from dpquantiles.mechanisms.law import Profile, released
@@ -103,7 +104,7 @@ class JointExp:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R + m^2 R where windows overlap",
-        when="the default: most accurate for up to about 30 quantiles, and on clustered data",
+        when="up to about 30 quantiles, where it is most accurate, and clustered data",
     )
     q: tuple[float, ...]
     epsilon: float
@@ -165,7 +166,7 @@ class JointExp:
         records = _records(view, geometry)
         setting = geometry.setting
         decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-        masses = forward(records, geometry.targets, geometry.start, view.n, decay)
+        masses = forward(records, geometry.targets, geometry.start, view.grid.size, decay)
         order = np.argsort(self.q, kind="stable")
         return JointExpLaw(view.grid, geometry, decay, records, masses, order)
 
@@ -210,6 +211,11 @@ class JointExp:
         cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
         longest = 2 * reach + 1 + cap
         longest = longest if public_n is None else min(longest, 2 * public_n + 1)
+        if steps > MOST_ANSWERS:
+            raise DemandTooLarge(
+                f"joint_exp answers at most {MOST_ANSWERS} quantiles at once, got {steps}; "
+                "take fewer, or mechanism='recursive_joint_exp'"
+            )
         if steps * longest > MOST_STATES:
             raise DemandTooLarge(
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
@@ -296,7 +302,7 @@ class JointExpLaw:
         if self.geometry.far:
             return -math.inf
         algebra = self.setting.algebra
-        return algebra.log(float(algebra.total(self._ends())))
+        return algebra.log(float(algebra.total(self._ends)))
 
     @property
     def log_uniform(self) -> float:
@@ -345,6 +351,7 @@ class JointExpLaw:
             path = moved
         return -cost - abs(self.geometry.surplus - path)
 
+    @cached_property
     def _ends(self) -> Floats:
         """Mass of the whole answer by the error of its last cut."""
         errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
@@ -356,6 +363,6 @@ class JointExpLaw:
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        last = draws.weighted(bits, self._ends(), self.setting.algebra)
+        last = draws.weighted(bits, self._ends, self.setting.algebra)
         walk = Walk(self.records, self.masses, self.geometry.targets, self.decay, bits)
         return walk.back(last)

@@ -4,43 +4,63 @@ Built as a tree of elements, so that all text is escaped and all tags are closed
 No scripts, no style sheets, nothing from outside.
 """
 
+from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present.svg import picture
-from dpquantiles.present.words import labels, promise, quantile
+from dpquantiles.present.words import columns, statements
 from dpquantiles.release import Release
 
 RULE = "1px solid rgba(128,128,128,0.35)"
 CELL = "padding:2px 14px 2px 4px;background:transparent;border:none;text-align:"
 PRIVATE = "border-left:3px solid #2f9e6b;padding:2px 10px;margin:6px 0 2px"
 NOT_PRIVATE = "border-left:3px solid #e0872b;padding:2px 10px;margin:6px 0 2px;font-weight:600"
+STATEMENT = "padding:2px 13px;margin:2px 0"
 
 
 def render(release: Release) -> str:
     """A release as HTML."""
     root = Element("div", style="max-width:860px;line-height:1.4")
-    columns = SubElement(
+    beside = SubElement(
         root, "div", style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start"
     )
-    columns.append(_table(release))
+    beside.append(_table(release))
     if len(set(release.q)) > 1:
-        columns.append(picture(release))
+        beside.append(picture(release))
+    promise, *more = statements(release)
     style = NOT_PRIVATE if release.guarantee is None else PRIVATE
-    SubElement(root, "p", style=style).text = promise(release)
+    SubElement(root, "p", style=style).text = promise
+    for statement in more:
+        SubElement(root, "p", style=STATEMENT).text = statement
+    return tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def render_table(titled: Mapping[str, Sequence[str]], promise: str, *, private: bool) -> str:
+    """Columns of text as HTML, with what they promise; all but the first stand to the right."""
+    root = Element("div", style="max-width:860px;line-height:1.4")
+    root.append(cells(titled, height=420))
+    SubElement(root, "p", style=PRIVATE if private else NOT_PRIVATE).text = promise
     return tostring(root, encoding="unicode", short_empty_elements=False)
 
 
 def _table(release: Release) -> Element:
-    """Quantiles and values; long ones scroll beside the picture."""
-    box = Element("div", style="max-height:232px;overflow:auto")
+    """Quantiles, values and intervals; long ones scroll beside the picture."""
+    return cells(columns(release), height=232)
+
+
+def cells(titled: Mapping[str, Sequence[str]], height: int) -> Element:
+    """A table that scrolls when it is too high; all but its first column stand to the right."""
+    box = Element("div", style=f"max-height:{height}px;overflow:auto")
     table = SubElement(box, "table", style="border-collapse:collapse;margin:0")
     head = SubElement(SubElement(table, "thead"), "tr")
-    for title, side in (("q", "left"), ("value", "right")):
+    for place, title in enumerate(titled):
+        side = "right" if place else "left"
         SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = title
     body = SubElement(table, "tbody")
-    for q, label in zip(release.q, labels(release.values), strict=True):
+    style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
+    for first, *rest in zip(*titled.values(), strict=True):
         row = SubElement(body, "tr", style="background:transparent")
-        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = quantile(q)
-        style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
-        SubElement(row, "td", style=style).text = label
+        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = first
+        for label in rest:
+            SubElement(row, "td", style=style).text = label
     return box

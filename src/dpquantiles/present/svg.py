@@ -37,11 +37,16 @@ class _Frame:
         share = (place - self.low) / span if span else 0.5
         return round(floor - share * (floor - TOP), 1)
 
+    def bar(self, value: Any) -> float:
+        """The height of an end of an interval, no further out than the frame."""
+        return self.y(min(max(position(value), self.low), self.high))
+
 
 def picture(release: Release) -> Element:
-    """The quantile function: a dot for every answer, joined in the order of the quantiles."""
-    marks = ticks(release.values, VALUE_TICKS)
-    frame = _Frame(release.values, marks)
+    """The quantile function: a dot for every answer, a bar for its interval, joined in order."""
+    seen = [*release.values, *_known_ends(release)]
+    marks = ticks(seen, VALUE_TICKS)
+    frame = _Frame(seen, marks)
     root = Element(
         "svg",
         {
@@ -56,24 +61,42 @@ def picture(release: Release) -> Element:
     )
     _value_axis(root, frame, marks)
     _quantile_axis(root, frame)
+    if release.ranks is not None:
+        _bars(root, frame, release)
     _curve(root, frame, release)
     return root
+
+
+def _known_ends(release: Release) -> list[Any]:
+    """Ends of intervals, but not those at the ends of the grid, which may be far away."""
+    intervals = () if release.ranks is None else release.interval()
+    ends = () if release.ranks is None else release.ranks.ends
+    return [end for interval in intervals for end in interval if end not in ends]
+
+
+def _bars(root: Element, frame: _Frame, release: Release) -> None:
+    """A bar for every interval, cut off at the frame where it goes on to the end of the grid."""
+    for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
+        x, bottom, top = frame.x(q), frame.bar(lower), frame.bar(upper)
+        places = {"x1": f"{x:g}", "x2": f"{x:g}", "y1": f"{bottom:g}", "y2": f"{top:g}"}
+        style = {"stroke": CURVE, "stroke-width": "5", "stroke-opacity": "0.3", "class": "interval"}
+        SubElement(root, "line", places | style)
 
 
 def _value_axis(root: Element, frame: _Frame, marks: Sequence[Tick]) -> None:
     for mark in marks:
         height = frame.y(mark.position)
-        _line(root, (frame.left, height), (WIDTH - RIGHT, height), opacity=0.16)
-        _text(root, (frame.left - 8, height + 4), mark.label, anchor="end")
+        line(root, (frame.left, height), (WIDTH - RIGHT, height), opacity=0.16)
+        text(root, (frame.left - 8, height + 4), mark.label, anchor="end")
 
 
 def _quantile_axis(root: Element, frame: _Frame) -> None:
     base = HEIGHT - BOTTOM
-    _line(root, (frame.left, base), (WIDTH - RIGHT, base), opacity=0.5)
+    line(root, (frame.left, base), (WIDTH - RIGHT, base), opacity=0.5)
     for q in QUANTILE_TICKS:
-        _line(root, (frame.x(q), base), (frame.x(q), base + 4), opacity=0.5)
-        _text(root, (frame.x(q), base + 17), f"{q:g}", anchor="middle")
-    _text(root, (frame.x(0.5), HEIGHT - 6), "quantile", anchor="middle")
+        line(root, (frame.x(q), base), (frame.x(q), base + 4), opacity=0.5)
+        text(root, (frame.x(q), base + 17), f"{q:g}", anchor="middle")
+    text(root, (frame.x(0.5), HEIGHT - 6), "quantile", anchor="middle")
 
 
 def _curve(root: Element, frame: _Frame, release: Release) -> None:
@@ -87,14 +110,16 @@ def _curve(root: Element, frame: _Frame, release: Release) -> None:
         SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": CURVE})
 
 
-def _line(
+def line(
     root: Element, start: tuple[float, float], end: tuple[float, float], *, opacity: float
 ) -> None:
+    """A straight line in the color of the text around."""
     ends = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
     stroke = {"stroke": "currentColor", "stroke-opacity": str(opacity)}
     SubElement(root, "line", {name: f"{place:g}" for name, place in ends} | stroke)
 
 
-def _text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+def text(root: Element, place: tuple[float, float], words: str, *, anchor: str) -> None:
+    """Words at a place, in the color of the text around."""
     at = {"x": f"{place[0]:g}", "y": f"{place[1]:g}", "text-anchor": anchor}
     SubElement(root, "text", at | {"fill": "currentColor", "opacity": "0.8"}).text = words

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpquantiles.present.axis import position
-from dpquantiles.present.words import exact, labels, promise, quantile
+from dpquantiles.present.words import columns, exact, statements
 from dpquantiles.release import Release
 
 WIDTH = 80
@@ -19,19 +19,16 @@ DOT, LINE = "●", "─"
 
 def render(release: Release, width: int = WIDTH) -> str:
     """A release as plain text: the table, the picture, the guarantee in words."""
-    columns = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
-    lines = [
-        *table(columns, dots(release.values, width=min(width // 2, TRACK))),
-        "",
-        *textwrap.wrap(promise(release), width, break_on_hyphens=False),
-    ]
+    lines = table(columns(release), dots(release.values, width=min(width // 2, TRACK)))
+    for statement in statements(release):
+        lines += ["", *textwrap.wrap(statement, width, break_on_hyphens=False)]
     return "\n".join(lines)
 
 
-def table(columns: Mapping[str, Sequence[str]], picture: Sequence[str] = ()) -> list[str]:
+def table(cells: Mapping[str, Sequence[str]], picture: Sequence[str] = ()) -> list[str]:
     """Columns under their titles, all but the first to the right, and a picture of each row."""
-    widths = [max(map(len, [title, *cells])) for title, cells in columns.items()]
-    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    widths = [max(map(len, [title, *column])) for title, column in cells.items()]
+    rows = [tuple(cells), *zip(*cells.values(), strict=True)]
     lines = [
         "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
         for first, *rest in rows
@@ -51,11 +48,14 @@ def dots(values: Sequence[Any], width: int = TRACK) -> list[str]:
 
 
 def csv(release: Release) -> str:
-    """A release as CSV with the columns q and value, complete to the last digit."""
+    """A release as CSV, complete to the last digit: q, value, and the ends of intervals, if any."""
     written = io.StringIO()
     writer = csv_format.writer(written, lineterminator="\n")
-    writer.writerow(("q", "value"))
-    writer.writerows((repr(q), exact(v)) for q, v in zip(release.q, release.values, strict=True))
+    intervals = None if release.ranks is None else release.interval()
+    writer.writerow(("q", "value") if intervals is None else ("q", "value", "lower", "upper"))
+    for k, (q, value) in enumerate(zip(release.q, release.values, strict=True)):
+        ends = () if intervals is None else intervals[k]
+        writer.writerow((repr(q), *map(exact, (value, *ends))))
     return written.getvalue()
 
 

@@ -4,8 +4,9 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
+from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
 from dpquantiles.release import Release
@@ -17,11 +18,47 @@ NEGLIGIBLE = 1e-9
 """Beside the largest number of a table, a number smaller by this factor reads as zero."""
 
 
-def promise(release: Release) -> str:
+class Promising(Protocol):
+    """Anything that was released: it has a guarantee, or a note that says why it has none."""
+
+    @property
+    def guarantee(self) -> Guarantee | None: ...
+
+    @property
+    def note(self) -> str: ...
+
+
+def promise(release: Promising) -> str:
     """What a release promises, in one sentence; its note when it promises nothing."""
     if release.guarantee is None:
         return _sentence(release.note or "no privacy guarantee")
     return guarantee(release.guarantee)
+
+
+def statements(release: Release) -> list[str]:
+    """All that a release says of itself: its promise, and what its intervals hold."""
+    if release.ranks is None:
+        return [promise(release)]
+    return [promise(release), coverage(release.ranks.asked)]
+
+
+def coverage(asked: Intervals) -> str:
+    """What intervals hold, in one sentence."""
+    population = "population that the records were drawn from"
+    return (
+        f"Each interval holds the quantile of the {population if asked.of == POPULATION else DATA} "
+        f"with a chance of at least {100 * asked.level:.6g} %, whatever the data are."
+    )
+
+
+def columns(release: Release) -> dict[str, list[str]]:
+    """A release as columns of labels: quantiles, values, and the ends of intervals, if any."""
+    shown = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
+    if release.ranks is not None:
+        intervals = release.interval()
+        shown["lower"] = labels([interval.lower for interval in intervals])
+        shown["upper"] = labels([interval.upper for interval in intervals])
+    return shown
 
 
 def _sentence(text: str) -> str:
@@ -30,12 +67,17 @@ def _sentence(text: str) -> str:
 
 def guarantee(stated: Guarantee) -> str:
     """A guarantee for people who have not met it before."""
+    one = "any one record" if stated.unit is None else f"all records of any one {stated.unit}"
+    many = "records" if stated.unit is None else f"different {stated.unit}"
+    columns = " and ".join(stated.within)
     if stated.neighbors is Neighbors.SWAP:
-        change, count = "Replacing any one record by any other", "is public"
+        other = "any other" if stated.unit is None else "those of any other"
+        same, each = (f" of the same {columns}", f" per {columns}") if columns else ("", "")
+        change, count = f"Replacing {one} by {other}{same}", f"{each} is public"
     else:
-        change, count = "Adding or removing any one record", "is protected too"
+        change, count = f"Adding or removing {one}", " is protected too"
     caution = f" {_sentence(RESEARCH_NOTE)}" if stated.research_only else ""
-    return f"{change} {_effect(stated)}; the number of records {count}.{caution}"
+    return f"{change} {_effect(stated)}; the number of {many}{count}.{caution}"
 
 
 def _effect(stated: Guarantee) -> str:

@@ -21,6 +21,7 @@ from dpquantiles.privacy.guarantees import (
     from_dict,
 )
 from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.units import Units, all_rows, per_row, share_of
 
 __all__ = [
     "ZCDP",
@@ -28,6 +29,8 @@ __all__ = [
     "Guarantee",
     "Neighbors",
     "PureDP",
+    "Units",
+    "all_rows",
     "bounded_range_eta",
     "bounded_range_rho",
     "budget",
@@ -35,6 +38,8 @@ __all__ = [
     "composed_epsilon",
     "from_dict",
     "per_call_epsilon",
+    "per_row",
+    "share_of",
     "to_events",
     "total",
     "zcdp_delta",

@@ -23,11 +23,17 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
     guarantees = [_guarantee(part) for part in parts]
     if not guarantees:
         raise ValueError("parts must name at least one release, got none")
+    if len({guarantee.unit for guarantee in guarantees}) > 1:
+        units = sorted({guarantee.unit or "one record" for guarantee in guarantees})
+        raise ValueError(f"parts must all protect the same unit, got {', '.join(units)}")
     if len({guarantee.neighbors for guarantee in guarantees}) > 1:
         guarantees = [guarantee.as_swap() for guarantee in guarantees]
     shared = {
         "neighbors": guarantees[0].neighbors,
         "research_only": any(guarantee.research_only for guarantee in guarantees),
+        "unit": guarantees[0].unit,
+        # What all parts protect: a swap that leaves the columns of every part as they are.
+        "within": tuple(dict.fromkeys(name for g in guarantees for name in g.within)),
     }
     return _sum(guarantees, delta, shared)
 

@@ -13,23 +13,40 @@ RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, s
 
 @dataclass(frozen=True, kw_only=True)
 class _Stated:
-    """What all guarantees share: the neighbors they are stated for, and whether they are exact."""
+    """What all guarantees share: the neighbors they are stated for, and whether they are exact.
+
+    `unit` names the column whose values tell apart what is protected, such as people; without it
+    that is one record. `within` names the columns that a swap leaves as they are.
+    """
 
     kind: ClassVar[str]
     neighbors: Neighbors = Neighbors.SWAP
     research_only: bool = False
+    unit: str | None = None
+    within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
+        object.__setattr__(self, "within", tuple(self.within))
+
+    @property
+    def stated_for(self) -> dict[str, Any]:
+        """All but the measure and its size: for a guarantee on the same neighbors."""
+        names = ("neighbors", "research_only", "unit", "within")
+        return {name: getattr(self, name) for name in names}
 
     def _sentence(self, promise: str) -> str:
         note = f"; {RESEARCH_NOTE}" if self.research_only else ""
-        return f"{promise} ({self.kind}; {self.neighbors.sentence}{note})"
+        change = self.neighbors.sentence(self.unit, self.within)
+        return f"{promise} ({self.kind}; {change}{note})"
 
     def to_dict(self) -> dict[str, object]:
-        """A plain dictionary, the inverse of `from_dict`."""
-        return {"kind": self.kind, **vars(self), "neighbors": str(self.neighbors)}
+        """A plain dictionary, the inverse of `from_dict`; what protects records names no unit."""
+        plain = {"kind": self.kind, **vars(self), "neighbors": str(self.neighbors)}
+        narrowed = {"unit": self.unit, "within": list(self.within)}
+        kept = {name: value for name, value in plain.items() if name not in narrowed}
+        return {**kept, **{name: value for name, value in narrowed.items() if value}}
 
     def _as_swap(self, **parameters: Any) -> Self:
         return replace(self, neighbors=Neighbors.SWAP, **parameters)
@@ -59,18 +76,11 @@ class PureDP(_Stated):
 
     def approximate(self, delta: float) -> "ApproxDP":
         """The same promise as (epsilon, delta): delta is not used."""
-        return ApproxDP(
-            epsilon=self.epsilon,
-            delta=delta,
-            neighbors=self.neighbors,
-            research_only=self.research_only,
-        )
+        return ApproxDP(epsilon=self.epsilon, delta=delta, **self.stated_for)
 
     def concentrated(self) -> "ZCDP":
         """epsilon^2 / 2 (Bun, Steinke, arXiv 1605.02065v1, Proposition 1.4)."""
-        return ZCDP(
-            rho=self.epsilon**2 / 2, neighbors=self.neighbors, research_only=self.research_only
-        )
+        return ZCDP(rho=self.epsilon**2 / 2, **self.stated_for)
 
     def as_swap(self) -> "PureDP":
         """Stated for swap neighbors: a swap is a removal and an addition."""
@@ -125,12 +135,8 @@ class ZCDP(_Stated):
 
     def approximate(self, delta: float) -> ApproxDP:
         """The least epsilon at this delta, by the tight conversion."""
-        return ApproxDP(
-            epsilon=conversions.zcdp_epsilon(self.rho, delta),
-            delta=delta,
-            neighbors=self.neighbors,
-            research_only=self.research_only,
-        )
+        epsilon = conversions.zcdp_epsilon(self.rho, delta)
+        return ApproxDP(epsilon=epsilon, delta=delta, **self.stated_for)
 
     def concentrated(self) -> "ZCDP":
         """Itself."""

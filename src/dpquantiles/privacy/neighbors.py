@@ -1,5 +1,6 @@
 """Which two data sets count as neighbors, that is, what one person's data may change."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -12,9 +13,16 @@ class Neighbors(StrEnum):
     ADD_REMOVE = "add-remove"
     """One record more or less; the number of records is protected."""
 
-    @property
-    def sentence(self) -> str:
-        """What the relation protects, in words."""
-        if self is Neighbors.SWAP:
-            return "one record replaced by any other; the number of records is public"
-        return "one record added or removed; the number of records is protected too"
+    def sentence(self, unit: str | None = None, within: Sequence[str] = ()) -> str:
+        """What the relation protects, in words: one record, or all records of one unit."""
+        one = "one record" if unit is None else f"all records of one {unit}"
+        count = "the number of records" if unit is None else f"the number of different {unit}"
+        if self is Neighbors.ADD_REMOVE:
+            return f"{one} added or removed; {count} is protected too"
+        other = "any other" if unit is None else "those of any other"
+        columns = " and ".join(within)
+        if within:
+            return (
+                f"{one} replaced by {other} of the same {columns}; {count} per {columns} is public"
+            )
+        return f"{one} replaced by {other}; {count} is public"

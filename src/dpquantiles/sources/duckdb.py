@@ -1,6 +1,7 @@
 """DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
 
 import csv
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +81,13 @@ def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
 
 
+def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
+    """The native relation with one more column: a hash of these cells of each row, by a key."""
+    cells = ", ".join([str(key), *map(quoted, columns)])
+    mark = duckdb.SQLExpression(f"hash({cells})").alias(name)
+    return table.frame.to_native().select(duckdb.StarExpression(), mark)
+
+
 SAMPLE = 10_000
 """How many cells of CSV files tell the type of a column that none is stated for."""
 
@@ -154,20 +162,25 @@ def open_parquet(names: str) -> Opened:
     return _opened(_read(names, lambda: connection.read_parquet(names)), connection)
 
 
-def open_csv(names: str, column: str, kind_of_cells: Any) -> Opened:
-    """CSV files by name, pattern or address; a sample of its cells tells the column's type."""
+def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -> Opened:
+    """CSV files by name, pattern or address; samples of their cells tell the columns' types.
+
+    All other columns stay text.
+    """
     connection = _connect()
     comma = "\t" if names.lower().endswith(".tsv") else ","
-    header = _header(names, connection, comma)
-    types = dict.fromkeys(header, "VARCHAR")
+    types = dict.fromkeys(_header(names, connection, comma), "VARCHAR")
     text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
-    if column not in text.columns:
-        raise ValueError(f"'{names}' has no column {column!r}{nearest(column, text.columns)}")
-    cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
-    kind = kind_of_cells([(cell or "").strip() for (cell,) in cells])
-    cast = duckdb.SQLExpression(f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})")
-    others = [duckdb.ColumnExpression(name) for name in text.columns if name != column]
-    return _opened(text.select(*others, cast.alias(column)), connection)
+    cast = {}
+    for column in columns:
+        if column not in text.columns:
+            raise ValueError(f"'{names}' has no column {column!r}{nearest(column, text.columns)}")
+        cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
+        kind = kind_of(column, [(cell or "").strip() for (cell,) in cells])
+        typed = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
+        cast[column] = duckdb.SQLExpression(typed).alias(column)
+    others = [duckdb.ColumnExpression(name) for name in text.columns if name not in cast]
+    return _opened(text.select(*others, *cast.values()), connection)
 
 
 def _header(names: str, connection: Any, comma: str) -> list[str]:

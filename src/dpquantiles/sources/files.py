@@ -59,31 +59,39 @@ def _near_file(path: Path) -> str:
     return suggestion(path.name, beside) or "; check the path"
 
 
+def require_column(path: str | Path, column: str) -> None:
+    """Refuse a file without this column, from the names of its columns alone."""
+    path = Path(path)
+    check_readable(path)
+    if path.suffix.lower() == ".csv":
+        with _csv_rows(path) as rows:
+            position(_csv_header(rows, path), column, path)
+
+
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
-    with (
-        path.open(encoding="utf-8-sig", errors="replace", newline="") as file,
-        _cells_of_any_length(),
-    ):
-        rows = filter(None, csv.reader(file))
-        header = [name.strip() for name in next(rows, [])]
-        if not any(header):
-            raise ValueError(
-                f"'{path}' must begin with a line of column names, got none; "
-                "add one, and below it one line per record"
-            )
-        index = position(header, column, path)
+    with _csv_rows(path) as rows:
+        index = position(_csv_header(rows, path), column, path)
         cells = [row[index].strip() if index < len(row) else "" for row in rows]
     return read_cells(cells, column, type_name)
 
 
 @contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """The csv module raises on cells over 128 kB, and data must never raise."""
-    limit = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+def _csv_rows(path: Path) -> Iterator[Iterator[list[str]]]:
+    # The csv module raises on cells over 128 kB, and data must never raise. The limit is one of the
+    # whole process, so it is not put back while another thread may be reading.
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        yield filter(None, csv.reader(file))
+
+
+def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
+    header = [name.strip() for name in next(rows, [])]
+    if not any(header):
+        raise ValueError(
+            f"'{path}' must begin with a line of column names, got none; "
+            "add one, and below it one line per record"
+        )
+    return header
 
 
 def position(names: Sequence[str], column: str, path: Path) -> int:

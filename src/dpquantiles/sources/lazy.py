@@ -53,10 +53,20 @@ class LazyColumn:
         """The type of its values."""
         return self.numbers.kind
 
+    @property
+    def length(self) -> None:
+        """Only a scan tells how many records there are."""
+        return None
+
+    def check(self, grid: Grid, missing: Any) -> None:
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
+        stand_in(grid, missing)
+        column(grid.kind, self.numbers.blank)
+
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """Scan it once, and answer questions with few scans more."""
+        self.check(grid, missing)
         step = stand_in(grid, missing)
-        column(grid.kind, self.numbers.blank)  # raises where the types do not fit
         present = ScannedView(self.numbers, grid)
         absent = 0 if isinstance(missing, str) and missing == "drop" else present.missing
         return FilledView(present, step, absent) if absent else present

@@ -30,6 +30,10 @@ WIDEST_DECIMAL = 18
 """Decimals of up to this many digits fit in 64 bits at their declared scale."""
 
 
+UNDECLARED = ("object", "null")
+"""Types of columns, as their libraries call them, that leave it to the records."""
+
+
 class TypedColumn(NamedTuple):
     """Raw records (masked where null) and their type."""
 
@@ -47,8 +51,30 @@ class InMemory:
     def kind(self) -> Kind:
         return self.typed.kind
 
+    @property
+    def length(self) -> int:
+        return len(self.typed.values)
+
+    def check(self, grid: Grid, missing: Any) -> None:
+        ArrayView(self.typed.values[:0], grid, missing=missing)
+
     def view(self, grid: Grid, missing: Any) -> SortedView:
         return ArrayView(self.typed.values, grid, missing=missing)
+
+
+def blank(data: Any) -> Any:
+    """Data without their records, where a type is declared; None where only the records tell it."""
+    if isinstance(data, np.ndarray):
+        return None if data.dtype == object else data[:0] if data.ndim else data
+    if isinstance(data, (list, tuple, dict, str, bytes, bytearray)):
+        return None
+    import narwhals.stable.v2 as nw
+
+    known = nw.from_native(data, pass_through=True, allow_series=True)
+    if not isinstance(known, nw.Series):
+        return None
+    native = known.head(0).to_native()
+    return None if str(_declared_type(native)).lower() in UNDECLARED else native
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:
@@ -113,7 +139,7 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
     import narwhals.stable.v2 as nw
 
     dtype, declared = series.dtype, _declared_type(series.to_native())
-    if str(declared).lower() in ("object", "null"):
+    if str(declared).lower() in UNDECLARED:
         return _of_array(as_array(series.to_list()), stated)
     if hasattr(declared, "scale"):
         return TypedColumn(as_array(series.to_list()), DecimalUnits(places(declared)))

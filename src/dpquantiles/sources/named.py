@@ -1,16 +1,22 @@
 """Columns by the name of where they are: files, patterns, addresses, and SQL queries."""
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpquantiles import require
-from dpquantiles.kinds import BY_NAME
+from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import files
 from dpquantiles.sources.cells import read_cells
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
+from dpquantiles.sources.tables import Table
+
+if TYPE_CHECKING:
+    from dpquantiles.sources import duckdb
 
 QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -25,6 +31,34 @@ def open_named(name: str | Path, column: str) -> Column:
     if isinstance(name, str) and QUERY.match(name):
         return open_query(name, column)
     return open_files(str(name), column)
+
+
+def open_named_table(name: str | Path, columns: Sequence[str]) -> Table:
+    """Files, or what a SQL query gives, as a table; of CSV files these columns get their types."""
+    if isinstance(name, str) and QUERY.match(name):
+        from dpquantiles.sources import duckdb
+
+        return duckdb.open_query(name).table
+    return open_table_files(str(name), columns).table
+
+
+def open_table_files(
+    name: str, columns: Sequence[str], type_name: str | None = None
+) -> "duckdb.Opened":
+    """Whole files by name, pattern or address; of CSV files these columns get their types."""
+    from dpquantiles.sources import duckdb
+
+    if not is_many(name):
+        files.check_readable(Path(name))
+    if is_text(name):
+        return duckdb.open_csv(name, columns, _kind_of(type_name))
+    if knows_schema(name):
+        return duckdb.open_parquet(name)
+    raise _unknown_files(name)
+
+
+def _kind_of(type_name: str | None) -> Callable[[str, list[str]], Kind]:
+    return lambda column, cells: read_cells(cells, column, type_name).kind
 
 
 def open_files(name: str, column: str, type_name: str | None = None) -> Column:
@@ -79,13 +113,15 @@ def _many(name: str, column: str, type_name: str | None) -> LazyColumn:
     from dpquantiles.sources import duckdb
 
     if is_text(name):
-        opened = duckdb.open_csv(
-            name, column, lambda text: read_cells(text, column, type_name).kind
-        )
+        opened = duckdb.open_csv(name, [column], _kind_of(type_name))
         return LazyColumn.of(opened.table, column, opened.percent)
     if knows_schema(name):
         return _parquet(name, column, type_name)
-    raise ValueError(
+    raise _unknown_files(name)
+
+
+def _unknown_files(name: str) -> ValueError:
+    return ValueError(
         f"the name of data files must end in .csv or .parquet, got {name!r}; "
         "for other forms write a query: SELECT ... FROM read_json('...')"
     )

@@ -1,5 +1,6 @@
 """Lazy frames of Polars, run by its streaming engine."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,3 +24,11 @@ def numbers(table: Table, column: str) -> Numbers:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="polars", engine="streaming")
+
+
+def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
+    """The native frame with one more column: a hash of these cells of each row, by a key."""
+    import polars as pl
+
+    cells = pl.struct([pl.col(column) for column in columns])
+    return table.frame.to_native().with_columns(cells.hash(seed=key).alias(name))

@@ -89,3 +89,9 @@ def _literal(value: float | int | Decimal) -> str:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
+
+
+def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
+    """The native frame with one more column: a hash of these cells of each row, by a key."""
+    cells = [F.col(quoted(column)) for column in columns]
+    return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells))

@@ -63,6 +63,12 @@ def fetch(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[Any]:
         return numbers.array(found[VALUE])
 
 
+def collected(numbers: Numbers, frame: Any) -> Any:
+    """The rows of a query on the engine of these numbers."""
+    with _failure_reported(numbers):
+        return numbers.collect(frame)
+
+
 @contextmanager
 def _failure_reported(numbers: Numbers) -> Iterator[None]:
     """An engine that fails gets an error of our own that quotes nothing of the data."""

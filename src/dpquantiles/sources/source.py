@@ -1,5 +1,6 @@
 """The one way in: data of any origin as a source, whose type is known before it is read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,8 +9,13 @@ from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
-from dpquantiles.sources.named import open_named
+from dpquantiles.sources.named import open_named, open_named_table
+from dpquantiles.sources.scan import collected
+from dpquantiles.sources.tables import Table
 from dpquantiles.views import SortedView
+
+MOST_VALUES = 10_000_000
+"""Values of several columns that are fetched together."""
 
 
 class Source(Protocol):
@@ -18,6 +24,13 @@ class Source(Protocol):
     @property
     def kind(self) -> Kind:
         """The type of its values."""
+
+    @property
+    def length(self) -> int | None:
+        """How many records there are, missing ones included; None where only a scan tells."""
+
+    def check(self, grid: Grid, missing: Any) -> None:
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """The records on a grid, with a policy for missing ones."""
@@ -33,6 +46,29 @@ def open_source(data: Any, column: str | None = None, stated: Kind | None = None
     if stated == Datetime() and isinstance(source.kind, Datetime) and source.kind.zone:
         raise TypeError("data must be naive datetimes like the grid, got ones with a time zone")
     return source
+
+
+def open_table(data: Any, columns: Sequence[str]) -> Table:
+    """A table, files, or what a SQL query gives; of CSV files these columns get their types."""
+    if isinstance(data, (str, Path)):
+        return open_named_table(data, columns)
+    return tables.open_table(data)
+
+
+def fetched(table: Table, columns: Sequence[str]) -> Table:
+    """Columns of a lazy table in memory, by one scan for all, where they are numbers and few.
+
+    Else each is scanned where it is. The number of rows decides on the work alone.
+    """
+    import narwhals.stable.v2 as nw
+
+    if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
+        return table
+    numbers = LazyColumn.of(table, columns[0]).numbers
+    rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
+    if int(rows) * len(columns) > MOST_VALUES:
+        return table
+    return Table(collected(numbers, table.frame.select(*columns)))
 
 
 def _open(data: Any, column: str | None, stated: Kind | None) -> Source:

@@ -1,0 +1,142 @@
+"""The table behind `mechanism="auto"`, measured from its beginning, and what auto makes of it.
+
+    python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
+                                       [--rows build/choice/rows.jsonl]
+
+About ten minutes of one core. Rehearsals are seeded: the same code gives the same table. Rows
+are kept as JSON lines, so that a run that was cut off goes on where it stopped. With --kept only
+the section of `docs/planning.md` is written, from the table that is there.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from dpquantiles.grid import Grid, UniformGrid
+from dpquantiles.planner import choose
+from dpquantiles.planner.tables import (
+    CANDIDATES,
+    COUNTS,
+    DATA,
+    GRIDS,
+    HOPELESS,
+    SIZES,
+    error,
+    measured,
+    named,
+)
+from dpquantiles.privacy import PureDP
+
+Row = list[float | None]
+BEGIN, END = "<!-- choice -->", "<!-- end of choice -->"
+PROCESSES = 2
+TWINS = {24: 23, 144: 143}
+"""joint_exp does not change here, where recursive_joint_exp grows a level."""
+
+
+def draws(m: int) -> int:
+    """More draws where an average over few quantiles would be noisy."""
+    return 512 if m < 10 else 64 if m < 100 else 16
+
+
+def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
+    """Errors of one mechanism for all numbers of quantiles."""
+    found: dict[int, float | None] = {}
+    for m in COUNTS:
+        last = list(found.values())[-1] if found else 0.0
+        if name == "agg_tree" and m > 9:
+            found[m] = tree
+        elif name == "joint_exp" and (last is None or last > HOPELESS * tree + 1):
+            found[m] = None
+        elif name == "joint_exp" and m in TWINS:
+            found[m] = found[TWINS[m]]
+        else:
+            found[m] = round(measured(name, grid, data, n, m, draws(m)), 3)
+    return list(found.values())
+
+
+Case = tuple[str, str, int]
+
+
+def rows_of(case: Case) -> dict[str, Row]:
+    """The rows of all mechanisms for one grid, kind of data and size."""
+    grid, data, n = case
+    tree = round(measured("agg_tree", grid, data, n, 99, 256), 3)
+    return {name: row(name, grid, data, n, tree) for name in CANDIDATES}
+
+
+def run(path: Path) -> dict[Case, dict[str, Row]]:
+    """Measure what is missing, in parallel, and keep each row as soon as it is there."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    found = {(grid, data, n): rows for (grid, data, n), rows in map(json.loads, lines)}
+    missing = [case for case in itertools.product(GRIDS, DATA, SIZES) if case not in found]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
+        started = {pool.submit(rows_of, case): case for case in missing}
+        for done, future in enumerate(as_completed(started), start=1):
+            case = started[future]
+            found[case] = future.result()
+            kept.write(json.dumps([case, found[case]]) + "\n")
+            kept.flush()
+            print(f"\r{done} of {len(missing)} rows", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return found
+
+
+def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
+    """All errors: by grid, data and mechanism; rows by size, columns by number of quantiles."""
+    found = run(path)
+    return {
+        grid: {
+            data: {name: [found[grid, data, n][name] for n in SIZES] for name in CANDIDATES}
+            for data in DATA
+        }
+        for grid in GRIDS
+    }
+
+
+def ratios(grid: Grid, epsilon: float) -> list[str]:
+    """What auto takes, and how far it is from the best of the table on every kind of data."""
+    lines = [
+        "| records | quantiles | auto takes | even | clustered | tied |",
+        "|---" * 6 + "|",
+    ]
+    for n, m in itertools.product((1000, 20_000, 100_000), (1, 9, 29, 60, 100, 255)):
+        taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism
+        cells = []
+        for data in DATA:
+            found = {name: error(name, named(grid), data, n * epsilon, m) for name in CANDIDATES}
+            best = min(found, key=found.__getitem__)
+            if best == taken:
+                cells.append(f"{found[taken] / epsilon:.1f}, the best")
+            else:
+                own, other = found[taken] / epsilon, found[best] / epsilon
+                cells.append(f"{own:.1f}; {best} {other:.1f}")
+        lines.append(f"| {n:,} | {m} | {taken} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = Path("src/dpquantiles/planner/choice.json")
+    parser.add_argument("--output", type=Path, default=default)
+    parser.add_argument("--rows", type=Path, default=Path("build/choice/rows.jsonl"))
+    parser.add_argument("--page", type=Path, default=Path("docs/planning.md"))
+    parser.add_argument("--kept", action="store_true", help="only the page, from the kept table")
+    options = parser.parse_args()
+    if not options.kept:
+        plain = {"sizes": SIZES, "counts": COUNTS, "errors": table(options.rows)}
+        options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+    text = options.page.read_text("utf-8")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    lines = ratios(UniformGrid(0, GRIDS["fine"] - 1), 1.0)
+    page = before + "\n".join([BEGIN, "", *lines, "", END]) + after
+    options.page.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

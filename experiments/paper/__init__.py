@@ -1,0 +1,1 @@
+"""The paper's figures and tables, reproduced: spec to rows to figures to one page."""

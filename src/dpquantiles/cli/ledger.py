@@ -1,0 +1,92 @@
+"""`dpquantiles ledger`: create a ledger, show what was spent, verify it, hand it on."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpquantiles import require
+from dpquantiles.cli import arguments, options, screen
+from dpquantiles.errors import LedgerError
+from dpquantiles.ledger import Ledger, inspection
+from dpquantiles.present import spending
+
+TAMPERED = 1
+
+ledger = typer.Typer(
+    help="Budgets that last: what was spent on which data set, charged before data are read.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    no_args_is_help=True,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.", show_default=False)]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Write the spending over time as an SVG picture."),
+]
+Head = Annotated[
+    str | None,
+    typer.Option("--head", metavar="HASH", help="A hash noted before: it must still be there."),
+]
+Format = Annotated[str, typer.Option("--format", metavar="NAME", help="json or csv.")]
+
+EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Ledger.to_csv}
+
+
+@ledger.command()
+def create(
+    file: File,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    neighbors: options.NeighborsName = "swap",
+) -> None:
+    """Create a ledger with a budget for every data set."""
+    budget = arguments.budget(epsilon, delta, rho, neighbors)
+    if file.exists():
+        raise FileExistsError(f"'{file}' already exists; name another file")
+    Ledger(
+        file,
+        epsilon=getattr(budget, "epsilon", None),
+        delta=getattr(budget, "delta", None),
+        rho=getattr(budget, "rho", None),
+        neighbors=budget.neighbors,
+    )
+    screen.note(f"created '{file}' with a budget for every data set: {budget}")
+
+
+@ledger.command()
+def show(file: File, plot: Plot = None) -> None:
+    """Show what was spent on which data set, over time."""
+    found = Ledger(file)
+    if plot is not None:
+        _write(plot, spending.svg(found))
+    screen.result(screen.apart(spending.text(found, screen.width())))
+
+
+@ledger.command()
+def verify(file: File, head: Head = None) -> None:
+    """Check every entry and every byte; exit code 1 when something was changed.
+
+    Keep the hash it prints in another place: with --head it proves that nothing before was changed.
+    """
+    try:
+        books = inspection.verify(file, head)
+    except LedgerError as error:
+        screen.error(str(error))
+        raise typer.Exit(TAMPERED) from None
+    screen.result(f"{books.count} entries, all whole; head {books.head}")
+
+
+@ledger.command()
+def export(file: File, format: Format = "json") -> None:
+    """Write all entries to stdout, as JSON or CSV."""
+    screen.result(EXPORTS[require.choice(EXPORTS, format=format)](Ledger(file)))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None

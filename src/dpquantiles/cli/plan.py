@@ -1,0 +1,173 @@
+"""`dpquantiles plan`: how accurate a release will be, and which epsilon is enough."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpquantiles import require
+from dpquantiles.cli import arguments, options, screen
+from dpquantiles.engine import Request
+from dpquantiles.grid import Grid
+from dpquantiles.kinds import named
+from dpquantiles.mechanisms.count import counting_share
+from dpquantiles.planner import Plan, epsilon_for
+from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.planner.plans import planned
+from dpquantiles.planner.reference import reference
+from dpquantiles.present import plans
+from dpquantiles.privacy import Neighbors
+from dpquantiles.sources.cells import parse
+
+GUESSED = ("int", "float", "date", "datetime", "timedelta")
+"""Types that bounds may state by how they are written, in the order in which they are tried."""
+
+Size = Annotated[
+    str, typer.Option("--size", metavar="N", help="How many records.", show_default=False)
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data", metavar="NAME", help="What records are assumed to be: even, clustered, tied."
+    ),
+]
+Spread = Annotated[
+    str | None,
+    typer.Option(
+        "--spread",
+        metavar="SHARE",
+        help="Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
+    ),
+]
+RankError = Annotated[
+    str | None,
+    typer.Option(
+        "--rank-error",
+        metavar="SHARE",
+        help="In place of --epsilon: find the smallest one whose 95 % error is this share of the "
+        "records, such as 0.01.",
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw error against epsilon to this SVG file."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def plan(
+    size: Size,
+    q: options.Quantiles,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    rank_error: RankError = None,
+    bounds: options.Bounds = None,
+    resolution: options.Resolution = None,
+    type: options.Type = None,
+    neighbors: options.NeighborsName = "swap",
+    data: Data = "even",
+    spread: Spread = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how accurate a release will be; reads no data and spends nothing.
+
+    Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
+    """
+    asked = arguments.quantiles(",".join(q))
+    n = require.count(minimum=1, size=arguments.whole("size", size))
+    grid = stated_grid(type, bounds, resolution)
+    held = None if spread is None else _spread(spread, grid)
+    if rank_error is not None:
+        epsilon = _enough(rank_error, epsilon, rho, delta, asked, n, grid, neighbors, data, held)
+    budget = arguments.budget(epsilon, delta, rho, neighbors)
+    found = planned(budget, asked, reference(data, n, grid, held), n)
+    show(found, plot, as_json=as_json)
+
+
+def dry_run(request: Request, size: int | None, grid: Grid) -> Plan:
+    """The plan of a release that will not happen; what is not known is assumed, and said."""
+    budget = request.budget
+    if size is None:
+        screen.note(f"the number of records is not known: {UNKNOWN_SIZE:,} assumed (--size N)")
+        if budget.neighbors is Neighbors.ADD_REMOVE:
+            _, budget = counting_share(budget)
+            screen.note("a fifth of the budget buys their number; errors are those of the rest")
+    n = UNKNOWN_SIZE if size is None else require.count(minimum=1, size=size)
+    return planned(budget, request.q, reference("even", n, grid), n)
+
+
+def show(found: Plan, plot: Path | None = None, *, as_json: bool = False) -> None:
+    """A plan on the screen, with error against budget below it; or as JSON."""
+    if plot is not None:
+        _write(plot, plans.picture(found, found.curve()))
+    if as_json:
+        screen.result(found.to_json())
+        return
+    width = screen.width()
+    lines = [
+        plans.render(found, width),
+        "",
+        f"Error against budget, {found.best.mechanism}:",
+        "",
+        *plans.bars(found.curve(), found.size, width // 3),
+    ]
+    screen.result("\n".join(lines))
+
+
+def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
+    """The grid of a column of which only public parameters are known."""
+    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
+    return arguments.grid(named(name), bounds, resolution)
+
+
+def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
+    """Whether bounds are written as values of a type; a point in a number makes it real."""
+    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
+    if name == "int" and any("." in text for text in texts):
+        return False
+    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
+
+
+def _spread(text: str, grid: Grid) -> Any:
+    if ":" in text:
+        return tuple(arguments.value(part, grid.kind, "spread") for part in text.split(":"))
+    return arguments.number("spread", text, "0.5")
+
+
+def _enough(
+    rank_error: str,
+    epsilon: str | None,
+    rho: str | None,
+    delta: str | None,
+    q: tuple[float, ...],
+    size: int,
+    grid: Grid,
+    neighbors: str,
+    data: str,
+    spread: Any,
+) -> str:
+    """The smallest epsilon, said and handed on."""
+    if epsilon is not None or rho is not None:
+        raise ValueError("rank-error must stand in place of epsilon and rho, got both")
+    found = epsilon_for(
+        rank_error=arguments.number("rank_error", rank_error, "0.01"),
+        size=size,
+        q=q,
+        delta=None if delta is None else arguments.number("delta", delta, "1e-6"),
+        grid=grid,
+        neighbors=neighbors,
+        data=data,
+        spread=spread,
+    )
+    screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")
+    return f"{found:.17g}"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
+    screen.note(f"drew error against budget to '{path}'")

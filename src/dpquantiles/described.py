@@ -1,0 +1,95 @@
+"""A description: quantiles of several columns of one table, and what they promise together."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpquantiles import privacy
+from dpquantiles.privacy import Guarantee
+from dpquantiles.release import FORMAT, Release
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """One release per column, in the order in which the columns were named.
+
+    `guarantee` covers all columns together; that of each release is its share.
+    """
+
+    releases: Mapping[str, Release] = field(hash=False)
+    guarantee: Guarantee | None
+    note: str = ""
+    backend: str | None = field(default=None, compare=False)
+
+    @property
+    def q(self) -> tuple[float, ...]:
+        """The quantiles, which all columns share."""
+        return next(iter(self.releases.values())).q
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns."""
+        return iter(self.releases)
+
+    def __getitem__(self, column: str) -> Release:
+        """The release of one column."""
+        return self.releases[column]
+
+    def __str__(self) -> str:
+        shape = f"{len(self.q)} quantiles of {', '.join(self.releases)}"
+        return f"{shape} [{self.guarantee or self.note}]"
+
+    def _repr_html_(self) -> str:
+        # A notebook asks the value itself to be drawn; drawing is loaded only then.
+        from dpquantiles.present.tables import description_html
+
+        return description_html(self)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table: `q`, and one column of answers per column, in its own type.
+
+        Where a column is itself called `q`, the quantiles are called `q_`.
+        """
+        from dpquantiles.sources.frames import free_name
+
+        answers = {name: list(release.values) for name, release in self.releases.items()}
+        return {free_name("q", answers): list(self.q), **answers}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The table as a frame of the data's library, or of the named one."""
+        from dpquantiles.sources import frames
+
+        return frames.frame(self.columns(), backend or self.backend or frames.any_backend())
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        return {
+            "format": FORMAT,
+            "columns": {name: release.to_dict() for name, release in self.releases.items()},
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "note": self.note,
+        }
+
+    def to_json(self) -> str:
+        """The description as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "Description":
+        """The description that `to_dict` wrote."""
+        if plain.get("format") != FORMAT:
+            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+        guarantee = plain["guarantee"]
+        return cls(
+            releases={name: Release.from_dict(part) for name, part in plain["columns"].items()},
+            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
+            note=plain["note"],
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Description":
+        """The description that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))

@@ -1,0 +1,169 @@
+"""A release by group: the answers of every key, what they promise together, and frames of them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpquantiles import privacy
+from dpquantiles.kinds import named, zone_name
+from dpquantiles.privacy import Guarantee
+from dpquantiles.release import FORMAT, Release
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedRelease:
+    """Private quantiles of every group, in the order of the keys and of the quantiles.
+
+    One guarantee covers all groups together. `backend` names the library that frames are made with:
+    that of the data.
+    """
+
+    by: tuple[str, ...]
+    keys: tuple[Key, ...]
+    key_types: tuple[str, ...]
+    q: tuple[float, ...]
+    values: tuple[tuple[Any, ...], ...]
+    """Entry i holds the answers of key i, in the order of `q`."""
+    guarantee: Guarantee | None
+    mechanism: str
+    type: str
+    note: str = ""
+    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
+    backend: str | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The keys, as `release[key]` takes them."""
+        return iter(key[0] if len(self.by) == 1 else key for key in self.keys)
+
+    def __getitem__(self, key: Any) -> Release:
+        """The release of one group; its guarantee is that of all groups together."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        try:
+            place = self.keys.index(wanted)
+        except ValueError:
+            raise KeyError(key) from None
+        return Release(
+            values=self.values[place],
+            q=self.q,
+            guarantee=self.guarantee,
+            mechanism=self.mechanism,
+            type=self.type,
+            note=self.note,
+            provenance=self.provenance,
+        )
+
+    def __str__(self) -> str:
+        shape = f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
+        return f"{shape} [{self.guarantee or self.note}]"
+
+    def _repr_html_(self) -> str:
+        # A notebook asks the value itself to be drawn; drawing is loaded only then.
+        from dpquantiles.present.tables import groups_html
+
+        return groups_html(self)
+
+    def long(self) -> dict[str, list[Any]]:
+        """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""
+        repeated = [key for key in self.keys for _ in self.q]
+        columns = {name: [key[i] for key in repeated] for i, name in enumerate(self.by)}
+        q = list(self.q) * len(self)
+        return {**columns, "q": q, "value": [value for row in self.values for value in row]}
+
+    def wide(self) -> dict[str, list[Any]]:
+        """Columns in wide form: the keys, and one column per quantile; one row per key."""
+        columns = {name: [key[i] for key in self.keys] for i, name in enumerate(self.by)}
+        names = self._quantile_names()
+        answers = {names[q]: [row[i] for row in self.values] for i, q in enumerate(self.q)}
+        return columns | answers
+
+    def _quantile_names(self) -> dict[float, str]:
+        """A column's name for each quantile, such as q0.5: with all digits where few do not do."""
+        from dpquantiles.sources.frames import free_name
+
+        few = {q: f"q{q:.10g}" for q in self.q}
+        apart = len(set(few.values())) == len(few)
+        return {q: free_name(few[q] if apart else f"q{q!r}", self.by) for q in self.q}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The long form as a frame of the data's library, or of the named one."""
+        return self._frame(self.long(), backend)
+
+    def to_wide(self, backend: str | None = None) -> Any:
+        """The wide form as a frame of the data's library, or of the named one."""
+        return self._frame(self.wide(), backend)
+
+    def _frame(self, columns: dict[str, list[Any]], backend: str | None) -> Any:
+        from dpquantiles.sources import frames
+
+        return frames.frame(columns, backend or self.backend or frames.any_backend())
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        kind = named(self.type)
+        keys = [[_plain(part) for part in key] for key in self.keys]
+        first = next((value for row in self.values for value in row), None)
+        return {
+            "format": FORMAT,
+            "by": list(self.by),
+            "key_types": list(self.key_types),
+            "q": list(self.q),
+            "groups": [
+                {"key": key, "values": [kind.to_json(value) for value in row]}
+                for key, row in zip(keys, self.values, strict=True)
+            ],
+            "type": self.type,
+            "zone": zone_name(first),
+            "mechanism": self.mechanism,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
+            "note": self.note,
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """The release as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "GroupedRelease":
+        """The release that `to_dict` wrote."""
+        if plain.get("format") != FORMAT:
+            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+        kind, guarantee = named(plain["type"], plain["zone"]), plain["guarantee"]
+        types = tuple(plain["key_types"])
+        return cls(
+            by=tuple(plain["by"]),
+            keys=tuple(
+                tuple(_part(part, name) for part, name in zip(group["key"], types, strict=True))
+                for group in plain["groups"]
+            ),
+            key_types=types,
+            q=tuple(plain["q"]),
+            values=tuple(
+                tuple(kind.from_json(value) for value in group["values"])
+                for group in plain["groups"]
+            ),
+            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
+            mechanism=plain["mechanism"],
+            type=plain["type"],
+            note=plain["note"],
+            provenance=plain["provenance"],
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "GroupedRelease":
+        """The release that `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+
+def _plain(part: Any) -> Any:
+    return part if isinstance(part, (str, int)) else part.isoformat()
+
+
+def _part(plain: Any, name: str) -> Any:
+    return named("date").from_json(plain) if name == "date" else plain

@@ -1,0 +1,22 @@
+"""Intervals around answers: what is asked for, what was measured, and what follows from it."""
+
+from dpquantiles.intervals.asked import (
+    DATA,
+    POPULATION,
+    SUBJECTS,
+    Intervals,
+    require_intervals,
+    require_level,
+)
+from dpquantiles.intervals.ranks import Interval, MeasuredRanks
+
+__all__ = [
+    "DATA",
+    "POPULATION",
+    "SUBJECTS",
+    "Interval",
+    "Intervals",
+    "MeasuredRanks",
+    "require_intervals",
+    "require_level",
+]

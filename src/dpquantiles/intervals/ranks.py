@@ -1,0 +1,147 @@
+"""Measured ranks: noisy counts between cuts, and the intervals that they prove.
+
+A cut lies between two neighboring grid points; C cuts part the grid into C + 1 cells whose counts
+of records were released with discrete Laplace noise. Write L for the records below a cut, n for all
+of them. The point above a cut is at most every q-quantile of the data when L < q n; the point
+below it is at least every q-quantile when L > q n. An interval takes the innermost cuts for which
+the opposite has been refuted, coming from outside: only the first cut for which the opposite is
+true can lead astray, so one test at the chance that the level leaves to a side is enough, however
+many cuts there are. Proof: `mechanisms/bracketed.md`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.intervals import tails
+from dpquantiles.intervals.asked import POPULATION, Intervals
+from dpquantiles.intervals.tails import Floats
+from dpquantiles.kinds import Kind
+
+SAMPLING_SHARE = 0.5
+"""Of the chance of a miss, what sampling may take when an interval is for the population."""
+
+SIZE_SHARE = 0.05
+"""And what the unknown number of records may take, where it is protected."""
+
+
+Flags = NDArray[np.bool_]
+
+
+class Interval(NamedTuple):
+    """Two values, both included."""
+
+    lower: Any
+    upper: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRanks:
+    """Cuts, noisy counts between them, and the noise; everything in it is public.
+
+    `lower` holds for each cut the value that it gives an interval as its lower end, `upper` that
+    as its upper end; `ends` are the ends of the grid, `size` the number of records where it is
+    public.
+    """
+
+    asked: Intervals
+    lower: tuple[Any, ...]
+    upper: tuple[Any, ...]
+    counts: tuple[int, ...]
+    rate: float
+    size: int | None
+    ends: tuple[Any, Any]
+
+    def interval(self, q: float, value: Any, wanted: Intervals) -> Interval:
+        """The interval for one quantile, widened to hold its answer."""
+        lower, upper = self.ends
+        if q > 0:
+            below = self._lies(-1, q, wanted)
+            lower = (lower, *self.lower)[_leading(below)]
+        if q < 1:
+            beyond = self._lies(1, q, wanted)
+            upper = (upper, *reversed(self.upper))[_leading(beyond[::-1])]
+        return Interval(min(lower, value), max(upper, value))
+
+    def _lies(self, side: int, q: float, wanted: Intervals) -> Flags:
+        """For each cut, whether it surely lies below (-1) or above (1) the quantile."""
+        cells = np.arange(1, len(self.counts))
+        share = np.full(len(cells), q) if self.size is None else cells / len(self.counts)
+        margin, chance = 0.0, (1 - wanted.level) / 2
+        if wanted.of == POPULATION:
+            margin = self._sampling(q if side < 0 else 1 - q, chance)
+            chance *= 1 - SAMPLING_SHARE
+        return self._refuted(side * self._surplus(q, share) - margin, share, chance)
+
+    def _refuted(self, beyond: Floats, share: Floats, chance: float) -> Flags:
+        """Where noise alone reaches so far with at most this chance."""
+        left = np.arange(1, len(self.counts))
+        right = len(self.counts) - left
+        bound = tails.log_noise_bound(beyond, rate=self.rate, left=left, right=right, share=share)
+        surely: Flags = bound <= math.log(chance)
+        for cut in np.flatnonzero(~surely & (beyond > 0)):
+            surely[cut] = chance >= tails.noise_tail(
+                float(beyond[cut]),
+                rate=self.rate,
+                left=int(left[cut]),
+                right=int(right[cut]),
+                share=float(share[cut]),
+            )
+        return surely
+
+    def _surplus(self, q: float, share: Floats) -> Floats:
+        """Noisy L - q n for every cut, from both sides of it."""
+        left = self._cumulated[1:-1]
+        right: Floats = self._cumulated[-1] - left
+        if self.size is None:
+            return np.asarray((1 - q) * left - q * right)
+        return np.asarray((1 - share) * left + share * (self.size - right) - q * self.size)
+
+    @cached_property
+    def _cumulated(self) -> Floats:
+        return np.concatenate([[0.0], np.cumsum(np.array(self.counts, dtype=np.float64))])
+
+    def _sampling(self, q: float, chance: float) -> float:
+        """How far the rank of the population's quantile may lie from q n."""
+        if self.size is not None:
+            return tails.sampling_margin(self.size, q, SAMPLING_SHARE * chance)
+        off = tails.noise_margin(SIZE_SHARE * chance, rate=self.rate, terms=len(self.counts))
+        most = max(0, sum(self.counts) + off)
+        return tails.sampling_margin(most, q, (SAMPLING_SHARE - SIZE_SHARE) * chance) + 1
+
+    def to_dict(self, kind: Kind) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        return {
+            "level": self.asked.level,
+            "of": self.asked.of,
+            "lower": [kind.to_json(value) for value in self.lower],
+            "upper": [kind.to_json(value) for value in self.upper],
+            "counts": list(self.counts),
+            "rate": self.rate,
+            "size": self.size,
+            "ends": [kind.to_json(value) for value in self.ends],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any], kind: Kind) -> "MeasuredRanks":
+        """The ranks that `to_dict` wrote."""
+        lower, upper = (kind.from_json(value) for value in plain["ends"])
+        return cls(
+            asked=Intervals(level=plain["level"], of=plain["of"]),
+            lower=tuple(kind.from_json(value) for value in plain["lower"]),
+            upper=tuple(kind.from_json(value) for value in plain["upper"]),
+            counts=tuple(plain["counts"]),
+            rate=plain["rate"],
+            size=plain["size"],
+            ends=(lower, upper),
+        )
+
+
+def _leading(flags: Flags) -> int:
+    """How many are true before the first that is not."""
+    return int(np.argmin(np.append(flags, False)))

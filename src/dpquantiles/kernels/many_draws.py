@@ -1,0 +1,91 @@
+"""Exact draws for many data sets at once: the draws of `draws`, one per column, from words of bits.
+
+A coin compares one word of 64 random bits with its probability. Only when they agree in all 64 bits
+are more bits needed, so nearly all coins of a batch are tossed together, and all of them exactly.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.entropy import Bits
+from dpquantiles.kernels import draws
+from dpquantiles.kernels.algebra import Floats
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+WORD_RANGE = 2.0**64
+
+
+def words(bits: Bits, count: int) -> NDArray[np.uint64]:
+    """`count` words of 64 random bits."""
+    return np.frombuffer(bits.getrandbits(64 * count).to_bytes(8 * count, "little"), dtype="<u8")
+
+
+def coins(bits: Bits, probability: Floats) -> Bools:
+    """True with exactly these probabilities, each at most 1/2."""
+    scaled = probability * WORD_RANGE
+    whole = np.floor(scaled)
+    drawn, leading = words(bits, len(probability)), whole.astype(np.uint64)
+    heads = drawn < leading
+    for index in np.flatnonzero(drawn == leading).tolist():
+        heads[index] = draws.coin(bits, float(scaled[index] - whole[index]))
+    return heads
+
+
+def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
+    """True with probability first / (first + second), for masses held as doubles."""
+    lighter, heavier = np.minimum(first, second), np.maximum(first, second)
+    odds = np.divide(lighter, heavier, out=np.zeros_like(lighter), where=heavier > 0)
+    chosen = coins(bits, odds / (1.0 + odds))
+    for index in np.flatnonzero((odds <= draws.FAINTEST) & (lighter > 0)).tolist():
+        log_odds = math.log(lighter[index]) - math.log(heavier[index])
+        chosen[index] = _faint_coin(bits, log_odds)
+    return np.asarray(chosen == (first <= second))
+
+
+def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> Bools:
+    """As `choose_first`, for masses held as logarithms, of which one may be nothing."""
+    log_odds = -np.abs(log_first - log_second)
+    odds = np.exp(log_odds)
+    chosen = coins(bits, odds / (1.0 + odds))
+    for index in np.flatnonzero(odds <= draws.FAINTEST).tolist():
+        chosen[index] = _faint_coin(bits, float(log_odds[index]))
+    return np.asarray(chosen == (log_first <= log_second))
+
+
+def _faint_coin(bits: Bits, log_odds: float) -> bool:
+    """True with probability e / (1 + e), e = exp(log_odds), however small."""
+    return draws.exp_coin(bits, log_odds - math.log1p(math.exp(log_odds)))
+
+
+def weighted(bits: Bits, weights: Floats) -> Ints:
+    """For every column, a row drawn in proportion to its weight, by descending a tree of sums."""
+    height = 1 << (len(weights) - 1).bit_length()
+    level = np.zeros((height, weights.shape[1]))
+    level[: len(weights)] = weights
+    levels = [level]
+    while len(level) > 1:
+        level = level[0::2] + level[1::2]
+        levels.append(level)
+    index = np.zeros(weights.shape[1], dtype=np.int64)
+    columns = np.arange(weights.shape[1])
+    for level in reversed(levels[:-1]):
+        left, right = level[2 * index, columns], level[2 * index + 1, columns]
+        index = 2 * index + ~choose_first(bits, left, right)
+    return index
+
+
+def below(bits: Bits, bounds: Ints) -> Ints:
+    """Uniform integers in 0 .. bound-1 for every bound, by rejection."""
+    spare = np.array([64 - (bound - 1).bit_length() for bound in bounds.tolist()], dtype=np.uint64)
+    found = np.zeros(len(bounds), dtype=np.int64)
+    left = np.arange(len(bounds))
+    while len(left):
+        # A shift by all 64 bits has no meaning in C, so it is made in two.
+        drawn = words(bits, len(left)) >> np.uint64(1) >> (spare[left] - np.uint64(1))
+        found[left] = drawn.astype(np.int64)
+        left = left[found[left] >= bounds[left]]
+    return found

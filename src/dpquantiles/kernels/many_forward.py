@@ -1,0 +1,239 @@
+"""The forward pass of JointExp for many data sets at once, one per column.
+
+The same masses as in `forward`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
+instead of the error: row r of step k is the error r - T_k. Targets then differ from column to
+column without moving the cells of a gap, whose rank stays. Masses are scaled doubles.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kernels.algebra import Floats
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Small data sets side by side, and the windows in which their answers count."""
+
+    records: Ints
+    """Row i holds the i-th smallest step; -1 in row 0, the grid's size after the last record."""
+    n: Ints
+    targets: Ints
+    """Row k: the target of answer k + 1 in every column."""
+    start: Ints
+    stop: Ints
+    """The first and the last error of the axis of every column."""
+
+    @property
+    def steps(self) -> int:
+        """The number of answers."""
+        return len(self.targets)
+
+    def rows(self, k: int) -> range:
+        """The ranks that are on the axis of step k (1 .. m) in some column."""
+        first = int((self.targets[k - 1] + self.start).min())
+        last = int((self.targets[k - 1] + self.stop).max())
+        return range(max(0, first), min(int(self.n.max()), last) + 1)
+
+
+class Factors(NamedTuple):
+    """The factors s**0, s**1, ...: `fall` for distances, `rise` their inverses within a run."""
+
+    one: float
+    fall: Floats
+    rise: Floats
+
+
+class Step(NamedTuple):
+    """The masses of one step, from rank `first` on; names as in `forward.Masses`."""
+
+    first: int
+    total: Floats
+    upper: Floats
+    gap: Floats
+    lower: Floats
+    entering: Floats
+
+
+class Standings(NamedTuple):
+    """What can stand at each rank: 1.0 where it can, 0.0 elsewhere; and the points of each gap."""
+
+    upper: Floats
+    lower: Floats
+    interior: Floats
+    points: Floats
+
+
+def forward(columns: Columns, factors: Factors) -> list[Step]:
+    """The masses of steps 1 .. m."""
+    standings = _standings(columns)
+    copies: list[Floats] = []
+    steps: list[Step] = []
+    for k in range(1, columns.steps + 1):
+        rows = columns.rows(k)
+        if k == 1:
+            down, up, up_before, stay = _from_start(columns, rows, factors)
+        else:
+            down, up, up_before, stay = _from_step(columns, k, rows, steps[-1], factors)
+        standing = Standings(*(of[rows.start : rows.stop] for of in standings))
+        entering = down + up_before * factors.fall[1]
+        _cut(entering, columns, k, rows)
+        fade = factors.fall[_advance(columns, k)]
+        gap = _gap(copies, entering, standing.points, fade, rows, steps)
+        upper, lower, stay = down * standing.upper, up * standing.lower, stay * standing.interior
+        for mass in (upper, gap, lower, stay):
+            _cut(mass, columns, k, rows)
+        total = upper + gap
+        total += lower
+        total += stay
+        steps.append(Step(rows.start, total, upper, gap, lower, entering))
+    return steps
+
+
+def _standings(columns: Columns) -> Standings:
+    records, n = columns.records, columns.n
+    widths = records[1:] - records[:-1] - 1
+    ranks = np.arange(len(widths))[:, None]
+    on_data, boundary = ranks <= n, widths >= 0
+    return Standings(
+        (on_data & boundary & (ranks > 0)).astype(np.float64),
+        (boundary & (ranks < n)).astype(np.float64),
+        (on_data & ~boundary).astype(np.float64),
+        np.where(on_data, np.maximum(widths, 0), 0).astype(np.float64),
+    )
+
+
+def _advance(columns: Columns, k: int) -> Ints:
+    """t of step k, in every column."""
+    before: Ints = columns.targets[k - 2] if k > 1 else np.zeros_like(columns.n)
+    advance: Ints = columns.targets[k - 1] - before
+    return advance
+
+
+def _cut(mass: Floats, columns: Columns, k: int, rows: range) -> None:
+    """Nothing outside the window: only columns whose axis is shorter than the rows are cut."""
+    first, last = (columns.targets[k - 1] + end for end in (columns.start, columns.stop))
+    head, tail = int(first.max()), int(last.min()) + 1
+    if head > rows.start:
+        ranks = np.arange(rows.start, min(head, rows.stop))[:, None]
+        mass[: len(ranks)][ranks < first] = 0.0
+    if tail < rows.stop:
+        ranks = np.arange(max(tail, rows.start), rows.stop)[:, None]
+        mass[len(mass) - len(ranks) :][ranks > last] = 0.0
+
+
+Sources = tuple[Floats, Floats, Floats, Floats]
+"""U; P; P one rank before; and the mass that stays at its error: by rank."""
+
+
+def _from_start(columns: Columns, rows: range, factors: Factors) -> Sources:
+    """The start is a unit mass at error 0 that lies before every grid point."""
+    errors = np.arange(rows.start, rows.stop)[:, None] - columns.targets[0]
+    mass = factors.one * factors.fall[np.minimum(np.abs(errors), len(factors.fall) - 1)]
+    before = factors.one * factors.fall[np.clip(errors - 1, 0, len(factors.fall) - 1)]
+    return (
+        np.where(errors <= 0, mass, 0.0),
+        np.where(errors >= 0, mass, 0.0),
+        np.where(errors >= 1, before, 0.0),
+        np.where(errors == 0, mass, 0.0),
+    )
+
+
+def _from_step(columns: Columns, k: int, rows: range, before: Step, factors: Factors) -> Sources:
+    """(6): what comes from the masses of step k - 1."""
+    advance = _advance(columns, k)
+    mass = np.zeros((rows.stop - before.first, len(advance)))
+    mass[: len(before.total)] = before.total
+    skipped = rows.start - before.first
+    down = _window(mass, advance, factors.fall)[skipped:]
+    held = len(before.upper) - skipped
+    if held > 0:
+        down[:held] += before.upper[skipped:] * factors.fall[advance]
+    reached = _lag(_prefix(mass, factors), advance, skipped - 1)
+    return down, reached[1:], reached[:-1], _lag(mass, advance, skipped)
+
+
+def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
+    """sum over j = 1 .. t of mass[r - j] s**(t - j), t the advance of each column.
+
+    Windows of lengths a and b make one of length a + b, so all lengths are made of powers of two:
+    no difference of sums, and as many passes as the advance has binary digits.
+    """
+    block = np.zeros_like(mass)
+    block[1:] = mass[:-1]
+    found, length = np.zeros_like(mass), np.zeros_like(advance)
+    # Beyond all rows a window only fades.
+    beyond = np.maximum(advance - len(mass), 0)
+    advance, size = advance - beyond, 1
+    while True:
+        wanted = (advance & size) > 0
+        if wanted.any():
+            joined = block * fall[length]
+            joined[size:] += found[:-size] if size < len(found) else 0.0
+            np.copyto(found, joined, where=wanted)
+            length = length + size * wanted
+        if 2 * size > int(advance.max()):
+            return found * fall[beyond] if beyond.any() else found
+        joined = block * fall[size]
+        joined[size:] += block[:-size]
+        block, size = joined, 2 * size
+
+
+def _prefix(mass: Floats, factors: Factors) -> Floats:
+    """sum over r' <= r of mass[r'] s**(r - r'), in runs that cannot overflow."""
+    sums, run = np.empty_like(mass), len(factors.rise)
+    for start in range(0, len(mass), run):
+        part = sums[start : start + run]
+        np.multiply(mass[start : start + run], factors.rise[: len(part), None], out=part)
+        np.add.accumulate(part, axis=0, out=part)
+        part *= factors.fall[: len(part), None]
+        if start:
+            part += sums[start - 1] * factors.fall[1 : len(part) + 1, None]
+    return sums
+
+
+def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
+    """Row i: the mass at row first + i - t of each column, t its advance; nothing before row 0."""
+    rows = len(mass) - first
+    least = int(advance.min())
+    if least == int(advance.max()):
+        moved = np.zeros((rows, mass.shape[1]))
+        source, place = max(0, first - least), max(0, least - first)
+        if place < rows:
+            moved[place:] = mass[source : source + rows - place]
+        return moved
+    index = np.arange(first, len(mass))[:, None] - advance
+    flat = index * mass.shape[1] + np.arange(mass.shape[1])
+    gathered: Floats = mass.take(flat, mode="clip")
+    gathered[index < 0] = 0.0
+    return gathered
+
+
+def _gap(
+    copies: list[Floats],
+    entering: Floats,
+    points: Floats,
+    fade: Floats,
+    rows: range,
+    steps: list[Step],
+) -> Floats:
+    """G of (8); `copies` holds its terms, entry j - 1 for j copies, and is moved on by one step.
+
+    j copies come from j - 1 copies at the step before: their rank stays, their error falls by the
+    advance, and C(w + j - 1, j) = C(w + j - 2, j - 1) (w + j - 1) / j.
+    """
+    skipped = rows.start - steps[-1].first if steps else 0
+    for j, held in enumerate(copies, start=2):
+        moved = held[skipped:] * (fade / j)
+        moved *= points[: len(moved)] + (j - 1)
+        copies[j - 2] = moved
+    copies.insert(0, entering * points)
+    mass = copies[0].copy()
+    for term in copies[1:]:
+        mass[: len(term)] += term
+    return mass

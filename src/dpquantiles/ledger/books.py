@@ -1,0 +1,147 @@
+"""The books: what the entries of a ledger come to, account by account and request by request."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dpquantiles import privacy
+from dpquantiles.ledger.charges import ASKED
+from dpquantiles.ledger.entries import START, Broken, Entry, follow
+from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy.spending import Part, Spending
+
+MOST_POINTS = 400
+"""About how many points a history has; finding what was spent takes a search."""
+
+
+class Owner(NamedTuple):
+    """Whose budget a charge is on: a data set, and what counts as one neighbor in it."""
+
+    dataset: str
+    unit: str
+
+
+class Charge(NamedTuple):
+    """One charge: when, on whose budget, how much, and on which part."""
+
+    time: str
+    owner: Owner
+    cost: Guarantee
+    part: Part | None
+
+
+class Point(NamedTuple):
+    """What an account had spent after a charge."""
+
+    time: str
+    owner: Owner
+    spent: float
+
+
+@dataclass
+class Asked:
+    """A charged request: its entry, what it asked for, and the entry of its release, if any."""
+
+    charge: int
+    content: Mapping[str, Any]
+    release: int | None = None
+
+    def differences(self, repeated: Mapping[str, Any]) -> list[str]:
+        """In what a repeated request is another one."""
+        return [name for name in ASKED if self.content[name] != repeated[name]]
+
+
+def part_of(text: str | None) -> Part | None:
+    """A part from its spelling."""
+    return None if text is None else Part(*text.split("=", 1))
+
+
+@dataclass
+class Books:
+    """All entries so far, added up."""
+
+    budget: Guarantee | None = None
+    last: Entry | None = None
+    accounts: dict[Owner, Spending] = field(default_factory=dict)
+    requests: dict[str, Asked] = field(default_factory=dict)
+    charges: list[Charge] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], count: int) -> "Books":
+        """The books of all entries of a ledger whose header counts so many."""
+        books = cls()
+        for entry in entries:
+            books.add(entry)
+        books.require_complete(count)
+        return books
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return 0 if self.last is None else self.last.number
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry."""
+        return START if self.last is None else self.last.hash
+
+    @property
+    def stated(self) -> Guarantee:
+        """The budget."""
+        if self.budget is None:
+            raise Broken("it has no entries")
+        return self.budget
+
+    def add(self, entry: Entry) -> None:
+        """Take in the next entry."""
+        content = follow(entry, self.count + 1, self.head)
+        try:
+            self._enter(entry.number, content)
+        except (KeyError, TypeError, ValueError):
+            raise Broken(f"entry {entry.number} does not say what it must") from None
+        self.last = entry
+
+    def _enter(self, number: int, content: Mapping[str, Any]) -> None:
+        action = content["action"]
+        if (action == "budget") != (number == 1):
+            raise ValueError(action)
+        if action == "budget":
+            self.budget = privacy.from_dict(content["budget"])
+        elif action == "charge":
+            self._charge(number, content)
+        elif self.requests[content["request"]].release is not None:
+            raise ValueError(action)
+        elif action == "release":
+            self.requests[content["request"]].release = number
+        elif action != "retry":
+            raise ValueError(action)
+
+    def _charge(self, number: int, content: Mapping[str, Any]) -> None:
+        if content["request"] in self.requests:
+            raise ValueError(content["request"])
+        owner = Owner(content["dataset"], content["unit"])
+        cost, part = privacy.from_dict(content["cost"]), part_of(content["part"])
+        account = self.accounts.setdefault(owner, Spending(self.stated))
+        account.add(cost, part)
+        self.requests[content["request"]] = Asked(number, {name: content[name] for name in ASKED})
+        self.charges.append(Charge(content["time"], owner, cost, part))
+
+    def account(self, owner: Owner) -> Spending:
+        """What was charged to an account: nothing, if it is new."""
+        return self.accounts.get(owner) or Spending(self.stated)
+
+    def history(self) -> Iterator[Point]:
+        """What accounts had spent over time: after every charge, or of many charges after some."""
+        accounts: dict[Owner, Spending] = {}
+        every = 1 + len(self.charges) // MOST_POINTS
+        last = {charge.owner: k for k, charge in enumerate(self.charges)}
+        for k, charge in enumerate(self.charges):
+            account = accounts.setdefault(charge.owner, Spending(self.stated))
+            account.add(charge.cost, charge.part)
+            if k % every == 0 or account.charges == 1 or k == last[charge.owner]:
+                yield Point(charge.time, charge.owner, account.spent())
+
+    def require_complete(self, count: int) -> None:
+        """Refuse when the file's header counts other entries than there are."""
+        if self.count != count or self.budget is None:
+            raise Broken(f"{self.count} entries were found where {count} were written")

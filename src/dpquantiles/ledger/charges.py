@@ -1,0 +1,76 @@
+"""Charges: what is asked of a ledger, as plain values and in words."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dpquantiles.ledger.entries import canonical
+from dpquantiles.ledger.names import require_name, require_part
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from dpquantiles.require import shown
+
+ASKED = ("dataset", "unit", "part", "cost", "parameters")
+"""What must be the same when a request is repeated."""
+
+
+def asked(
+    cost: Guarantee,
+    *,
+    dataset: str,
+    part: str | None,
+    unit: str,
+    request_id: str | None,
+    parameters: Mapping[str, object],
+) -> dict[str, Any]:
+    """A charge as it is entered; a request without an id gets one that nobody else has."""
+    if not isinstance(cost, (PureDP, ApproxDP, ZCDP)):
+        raise TypeError(f"cost must be a guarantee, such as PureDP(epsilon=1), got {shown(cost)}")
+    charge = {
+        "action": "charge",
+        "dataset": require_name(dataset=dataset),
+        "unit": require_name(unit=unit),
+        "part": require_part(part=part),
+        "request": new_id() if request_id is None else require_name(request_id=request_id),
+        "cost": cost.to_dict(),
+        "parameters": dict(parameters),
+    }
+    plain: dict[str, Any] = json.loads(canonical(charge))
+    return plain
+
+
+def new_id() -> str:
+    """A name that nobody else has."""
+    return os.urandom(16).hex()
+
+
+def probe(budget: Guarantee) -> Guarantee:
+    """A charge in the measure of a budget, to ask how large it may be."""
+    if isinstance(budget, ZCDP):
+        return budget
+    return PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
+
+
+def measure(cost: Guarantee) -> str:
+    """The number that a cost is stated in."""
+    return "rho" if isinstance(cost, ZCDP) else "epsilon"
+
+
+def words(cost: Guarantee) -> str:
+    """The numbers of a cost or a budget."""
+    named = [(name, getattr(cost, name, None)) for name in ("epsilon", "delta", "rho")]
+    return ", ".join(f"{name} = {number:g}" for name, number in named if number is not None)
+
+
+@contextmanager
+def noted(charge: Mapping[str, Any]) -> Iterator[None]:
+    """An error after the charge says what was charged, and how to run it again."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(
+            f"data set {charge['dataset']!r} was charged and nothing was released; the same "
+            f"request with the id {charge['request']!r} runs again without another charge"
+        )
+        raise

@@ -1,0 +1,282 @@
+"""The ledger: charge before data are read, record before a release leaves, never twice."""
+
+import datetime as dt
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpquantiles import privacy
+from dpquantiles.errors import BudgetExceeded, LedgerError
+from dpquantiles.ledger import charges, export, file, inspection
+from dpquantiles.ledger.books import Asked, Books, Owner, Point, part_of
+from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
+from dpquantiles.ledger.locks import claimed
+from dpquantiles.ledger.names import require_name, require_part
+from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy.spending import Spending, objection
+from dpquantiles.release import Release
+from dpquantiles.version import __version__
+
+RECORD = "record"
+"""The unit of a guarantee that is stated for single records."""
+
+SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}
+
+
+def utc_now() -> dt.datetime:
+    """The time, in UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
+class Ledger:
+    """A privacy budget for each data set, in a file that several processes may charge at once.
+
+    Args:
+        path: The file. With a budget it is created if it is not there; without one it must be.
+        epsilon: The budget of every data set and unit, in pure differential privacy.
+        delta: With epsilon, a budget of (epsilon, delta).
+        rho: In place of epsilon, a budget of zero-concentrated differential privacy.
+        neighbors: What the budget is stated for: "swap" (the default) or "add-remove".
+        clock: Where time stamps come from: aware datetimes.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        neighbors: str | None = None,
+        clock: Callable[[], dt.datetime] = utc_now,
+    ) -> None:
+        self.path = Path(path)
+        self._clock = clock
+        self._books = Books()
+        self._turn = threading.RLock()
+        stated = None
+        if any(number is not None for number in (epsilon, delta, rho, neighbors)):
+            known = "swap" if neighbors is None else neighbors
+            stated = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=known)
+            if not self.path.exists():
+                with suppress(FileExistsError):  # another process was faster; its budget counts
+                    self._create(stated)
+        file.identify(self.path)
+        self._catch_up()
+        if stated is not None and stated != self.budget:
+            raise LedgerError(
+                f"ledger '{self.path}' has another budget: {self.budget}; got {stated}; leave the "
+                "budget out to open it as it is"
+            )
+
+    def _create(self, budget: Guarantee) -> None:
+        first = {"action": "budget", "budget": budget.to_dict(), "ledger": charges.new_id()}
+        file.create(self.path, self._written(1, START, first))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the file for itself."""
+        return type(self), (self.path,)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, {self.budget})"
+
+    def __len__(self) -> int:
+        return self._catch_up().count
+
+    @property
+    def budget(self) -> Guarantee:
+        """The budget of every data set and unit."""
+        return self._books.stated
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry. Kept elsewhere, it pins everything up to there."""
+        return self._catch_up().head
+
+    def remaining(self, dataset: str, *, part: str | None = None, unit: str = RECORD) -> float:
+        """The greatest epsilon (of a budget in rho: rho) that a release may still spend."""
+        account = self._account(dataset, unit)
+        return account.remaining(charges.probe(self.budget), part_of(require_part(part=part)))
+
+    def spent(self, dataset: str, *, unit: str = RECORD) -> float:
+        """What the charges come to: epsilon (at the budget's delta, if it has one), or rho."""
+        return self._account(dataset, unit).spent()
+
+    def guarantee(self, dataset: str, *, unit: str = RECORD) -> Guarantee | None:
+        """What all charges promise together, and to whom; None while there are none.
+
+        Releases by group under swap neighbors protect less than the budget says, research
+        mechanisms less exactly; one such charge makes all of the account so.
+        """
+        found = self._account(dataset, unit).guarantee()
+        return found if found is None or unit == RECORD else replace(found, unit=unit)
+
+    def _account(self, dataset: str, unit: str) -> Spending:
+        owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
+        return self._catch_up().account(owner)
+
+    def accounts(self) -> dict[Owner, int]:
+        """How often each data set and unit was charged."""
+        known = self._catch_up().accounts.items()
+        return {owner: account.charges for owner, account in known}
+
+    def history(self) -> list[Point]:
+        """What accounts had spent over time: after every charge, or of many charges after some."""
+        return list(self._catch_up().history())
+
+    def entries(self) -> list[Entry]:
+        """Everything that was entered, checked anew."""
+        with explained(self.path), file.reading(self.path) as table:
+            found = list(table.after(0))
+            Books.of(found, table.count())
+        return found
+
+    def to_json(self) -> str:
+        """All entries, with their hashes, as JSON text."""
+        return export.as_json(self.entries())
+
+    def to_csv(self) -> str:
+        """All entries as CSV, one line each, without the released values."""
+        return export.as_csv(self.entries())
+
+    def verify(self, head: str | None = None) -> str:
+        """Check every entry and every byte of the file; returns the hash of the last entry.
+
+        Whoever can write to the file can replace it by one that is whole as well. So keep the
+        hash elsewhere and give it as `head`: it must still be the hash of one of the entries.
+        """
+        return inspection.verify(self.path, head).head
+
+    def charge(
+        self,
+        cost: Guarantee,
+        *,
+        dataset: str,
+        part: str | None = None,
+        unit: str = RECORD,
+        request_id: str | None = None,
+    ) -> str:
+        """Charge what is released by other means; returns the id of the request.
+
+        A request that was charged before is not charged again. Raises `BudgetExceeded` when the
+        cost does not fit, and then nothing is charged.
+        """
+        asked = charges.asked(
+            cost, dataset=dataset, part=part, unit=unit, request_id=request_id, parameters={}
+        )
+        file.require_writable(self.path)
+        with claimed(self.path, asked["request"]):
+            self._settle(asked)
+        return str(asked["request"])
+
+    def release(
+        self,
+        cost: Guarantee,
+        draw: Callable[[], Any],
+        *,
+        restore: Callable[[Mapping[str, Any]], Any] = Release.from_dict,
+        dataset: str,
+        part: str | None = None,
+        unit: str | None = None,
+        request_id: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> Any:
+        """Charge, draw, record and hand over; or hand over what was recorded before.
+
+        What is drawn has a `to_dict`, and `restore` is its inverse. `parameters` are what else
+        makes the request: a repeated one must have the same. A request that was charged but has no
+        recorded release never left its process, so it may be drawn again under its charge, by one
+        process at a time.
+        """
+        asked = charges.asked(
+            cost,
+            dataset=dataset,
+            part=part,
+            unit=RECORD if unit is None else unit,
+            request_id=request_id,
+            parameters=parameters or {},
+        )
+        request = {"request": asked["request"]}
+        file.require_writable(self.path)
+        with claimed(self.path, asked["request"]):
+            known = self._settle(asked)
+            if known is not None and known.release is not None:
+                return restore(self._recorded(known.release))
+            with charges.noted(asked):
+                if known is not None:
+                    self._append({"action": "retry", **request})
+                answer = draw()
+                plain = {"action": "release", **request, "release": answer.to_dict()}
+                recorded = self._append(plain)
+            return restore(recorded.content["release"])
+
+    def _settle(self, asked: Mapping[str, Any]) -> Asked | None:
+        """Charge a request, or find it among those that were charged before."""
+        with explained(self.path), file.writing(self.path) as table:
+            books = self._read(table)
+            known = books.requests.get(asked["request"])
+            if known is None:
+                self._require_room(books, asked)
+                table.append([self._next(asked)])
+            elif other := known.differences(asked):
+                raise LedgerError(
+                    f"request {asked['request']!r} was charged before, in entry {known.charge}, "
+                    f"with another {' and '.join(other)}; use a new request id"
+                )
+            return known
+
+    def _require_room(self, books: Books, asked: Mapping[str, Any]) -> None:
+        cost, part = privacy.from_dict(asked["cost"]), part_of(asked["part"])
+        problem = objection(cost, self.budget)
+        if problem is not None:
+            raise LedgerError(f"ledger '{self.path}' cannot be charged: {problem}")
+        account = books.account(Owner(asked["dataset"], asked["unit"]))
+        if not account.fits(cost, part):
+            left = account.remaining(cost, part)
+            raise BudgetExceeded(
+                f"the budget of data set {asked['dataset']!r} does not allow "
+                f"{charges.words(cost)}: remaining {charges.measure(cost)} = {left:.12g} of "
+                f"{charges.words(self.budget)} (ledger '{self.path}')",
+                remaining=left,
+            )
+
+    def _recorded(self, number: int) -> Mapping[str, Any]:
+        with explained(self.path), file.reading(self.path) as table:
+            self._read(table)
+            plain: Mapping[str, Any] = next(table.after(number - 1)).content["release"]
+            return plain
+
+    def _append(self, content: Mapping[str, object]) -> Entry:
+        with explained(self.path), file.writing(self.path) as table:
+            self._read(table)
+            entry = self._next(content)
+            table.append([entry])
+        return entry
+
+    def _next(self, content: Mapping[str, object]) -> Entry:
+        return self._written(self._books.count + 1, self._books.head, content)
+
+    def _written(self, number: int, previous: str, content: Mapping[str, object]) -> Entry:
+        time = self._clock().astimezone(dt.UTC).isoformat(timespec="microseconds")
+        stamped = {**content, "time": time.replace("+00:00", "Z"), "software": SOFTWARE}
+        return written(number, previous, stamped)
+
+    def _catch_up(self) -> Books:
+        with explained(self.path), file.reading(self.path) as table:
+            return self._read(table)
+
+    def _read(self, table: file.Table) -> Books:
+        """The books, with what other processes entered meanwhile."""
+        with self._turn:
+            books = self._books
+            entries = table.after(books.count - 1)
+            if books.count and next(entries, None) != books.last:
+                raise Broken("it was replaced while it was in use")
+            for entry in entries:
+                books.add(entry)
+            books.require_complete(table.count())
+            return books

@@ -1,0 +1,31 @@
+"""Names that users give: of data sets, units, requests and parts."""
+
+from dpquantiles.require import shown
+
+LONGEST = 200
+
+
+def require_name(**parameter: object) -> str:
+    """A printable, non-empty name."""
+    ((name, value),) = parameter.items()
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST:
+        raise ValueError(
+            f"{name} must be a printable name of 1 to {LONGEST} characters, got {value[:LONGEST]!r}"
+        )
+    return value
+
+
+def require_part(*, part: object) -> str | None:
+    """None, or a partition and a label: region=north."""
+    if part is None:
+        return None
+    text = require_name(part=part)
+    partition, equals, label = text.partition("=")
+    if not (partition.strip() and equals and label.strip()):
+        raise ValueError(
+            f"part must be written partition=label, such as 'region=north', got {text!r}; parts "
+            "of one partition must be disjoint"
+        )
+    return text

@@ -1,0 +1,179 @@
+"""Bracketed: answers of any mechanism, and measured ranks that prove intervals around them.
+
+    share      RANK_SHARE of the budget is for ranks, the rest for the mechanism
+    answers    the quantiles asked for, and some a little below and above each (`brackets`)
+    cuts       just below the answers meant as lower ends, just above those meant as upper ends
+    counts     records between neighboring cuts, each plus discrete Laplace noise               (1)
+    intervals  what the counts refute, from outside inward (`intervals.ranks`)                   (2)
+
+The intervals hold on every data set and for every mechanism, because they rest on (1) alone; the
+mechanism only decides how wide they are. Proof: `bracketed.md` beside this file.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
+from dpquantiles.intervals import Intervals, MeasuredRanks
+from dpquantiles.kernels import draws
+from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.brackets import Brackets, Noise, place
+from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount, bought, counting_share
+from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, bounded_range_eta
+from dpquantiles.release import Release
+from dpquantiles.views import Demand, SortedView
+
+RANK_SHARE = Fraction(1, 3)
+"""The share of a budget that measures ranks."""
+
+
+class Shares(NamedTuple):
+    """A budget in two parts, which together are no more than it."""
+
+    ranks: float
+    """Epsilon of the counts (1)."""
+    rest: Guarantee
+
+
+def shares(budget: Guarantee) -> Shares:
+    """Pure noise of epsilon e costs e of an epsilon, and e^2 / 2 of a rho."""
+    if isinstance(budget, ZCDP):
+        ranks = math.sqrt(2 * float(RANK_SHARE) * budget.rho)
+        rest = float(1 - RANK_SHARE) * budget.rho * (1 - 1e-12)
+        return Shares(ranks, replace(budget, rho=rest))
+    ranks = budget.epsilon * float(RANK_SHARE)
+    return Shares(ranks, replace(budget, epsilon=math.nextafter(budget.epsilon - ranks, 0.0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bracketed:
+    """Quantiles `q` by the named mechanism, within one budget that also pays for intervals."""
+
+    mechanism: str
+    budget: Guarantee
+    q: tuple[float, ...]
+    intervals: Intervals
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        self._whole()
+
+    def _whole(self) -> Mechanism:
+        """The mechanism as if it had all of the budget: what it refuses, it refuses at once."""
+        whole: Mechanism = registry.build(self.mechanism, self.budget, q=self.q, size=self.size)
+        return whole
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The budget; of an (epsilon, delta), epsilon alone where the mechanism needs no delta."""
+        alone, stated = self._whole().guarantee, self.budget
+        if isinstance(alone, PureDP) and isinstance(stated, ApproxDP):
+            stated = PureDP(epsilon=stated.epsilon, neighbors=stated.neighbors)
+        return replace(stated, research_only=alone.research_only)
+
+    @property
+    def _swap(self) -> bool:
+        return self.budget.neighbors is Neighbors.SWAP
+
+    @property
+    def rank_rate(self) -> Fraction:
+        """The rate of the noise: a swap changes two counts by one, an addition or removal one."""
+        epsilon = Fraction(shares(self.budget).ranks)
+        return min(epsilon / (2 if self._swap else 1), draws.MOST_RATE)
+
+    def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
+        """Everything: which ranks are measured depends on the answers."""
+        return Demand.everything(n)
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw of the answers, and the ranks around them."""
+        size, rest = self._sized(view.n, bits)
+        brackets = place(self.q, size, self.intervals, self._noise(rest))
+        stated = size if not self._swap and self._profile.uses_size else None
+        inner: Mechanism = registry.build(self.mechanism, rest, q=brackets.q, size=stated)
+        drawn = inner.release(view, bits)
+        answers = dict(zip(drawn.q, drawn.values, strict=True))
+        return replace(
+            drawn,
+            q=self.q,
+            values=tuple(answers[q] for q in self.q),
+            guarantee=drawn.guarantee and self.guarantee,
+            provenance={**drawn.provenance, **self._provenance(size)},
+            ranks=self._measure(view, brackets, answers, bits),
+        )
+
+    @property
+    def _profile(self) -> Any:
+        return registry.MECHANISMS[self.mechanism].profile
+
+    def _sized(self, n: int, bits: Bits) -> tuple[int, Guarantee]:
+        """The public size, bought from what the ranks leave where it is neither known nor given."""
+        rest = shares(self.budget).rest
+        if self._buys_size:
+            return bought(rest, n, bits)
+        return n if self.size is None else self.size, rest
+
+    @property
+    def _buys_size(self) -> bool:
+        return not self._swap and self.size is None
+
+    @property
+    def _count(self) -> PrivateCount:
+        """The private count that `bought` draws."""
+        return counting_share(shares(self.budget).rest)[0]
+
+    def _provenance(self, size: int) -> dict[str, object]:
+        return {
+            "budget": self.guarantee.to_dict(),
+            "size": size,
+            "rank_share": float(RANK_SHARE),
+            **({"size_share": float(1 - RANK_SHARE) * COUNT_SHARE} if self._buys_size else {}),
+        }
+
+    def _noise(self, rest: Guarantee) -> Noise:
+        """What JointExp would have; other mechanisms may be further off."""
+        epsilon = bounded_range_eta(rest.rho) if isinstance(rest, ZCDP) else rest.epsilon
+        return Noise(
+            answers=epsilon / (4 if self._swap else 2),
+            ranks=float(self.rank_rate),
+            size=self._count.epsilon if self._buys_size else math.inf,
+        )
+
+    def _measure(
+        self, view: SortedView, brackets: Brackets, answers: dict[float, Any], bits: Bits
+    ) -> MeasuredRanks:
+        """The counts (1). A cut is named by the step above it."""
+        grid = view.grid
+        lower, upper = (
+            _steps(grid, [answers[q] for q in sorted(ends)])
+            for ends in (brackets.lower, brackets.upper)
+        )
+        cuts = np.unique(np.concatenate([lower, upper + 1]))
+        cuts = cuts[(cuts > 0) & (cuts < grid.size)]
+        below, _ = view.ranks(cuts)
+        counts = np.diff(np.concatenate([[0], below, [view.n]]))
+        noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
+        first, last = grid.decode(np.array([0, grid.size - 1]))
+        # Real numbers were rounded to the grid: the point beyond the cut holds what they were.
+        rounded = 0 if grid.kind.integral else 1
+        return MeasuredRanks(
+            asked=self.intervals,
+            lower=tuple(grid.decode(cuts - rounded)),
+            upper=tuple(grid.decode(cuts - 1 + rounded)),
+            counts=tuple((counts + noise).tolist()),
+            rate=float(self.rank_rate),
+            size=view.n if self._swap else None,
+            ends=(first, last),
+        )
+
+
+def _steps(grid: Grid, values: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Answers as steps of the grid that they came from."""
+    numbers = [grid.kind.number(value, "values") for value in values]
+    return grid.encode(np.array(numbers)) if numbers else np.empty(0, dtype=np.int64)

@@ -1,0 +1,177 @@
+"""JointExp on many groups at once: the law of each group by itself, the work of all together.
+
+Small groups of similar size stand side by side and pass through the kernels together. Groups that
+are large, or whose masses do not fit in doubles, are drawn one by one, which suits them better.
+Proof: `joint_exp_groups.md` beside this file.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.kernels import draws, many_draws
+from dpquantiles.kernels.algebra import Floats, ScaledDoubles
+from dpquantiles.kernels.many_backward import Walks
+from dpquantiles.kernels.many_draws import Bools
+from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
+from dpquantiles.kernels.scans import scan_depth
+from dpquantiles.mechanisms.joint_exp import JointExp, Setting
+from dpquantiles.privacy import Neighbors
+from dpquantiles.views.groups import Groups
+from dpquantiles.views.protocol import Ints
+
+CELLS = 1 << 16
+"""Ranks of all columns together that pass through the kernels at once: they stay in the cache."""
+
+ALIKE, SLACK = 1.25, 16
+"""Groups pass together when the largest has at most ALIKE times as many records, and SLACK more."""
+
+LARGE = 4
+"""Groups this many times longer than their windows are drawn one by one."""
+
+Answers = tuple[Any, ...]
+
+
+@np.errstate(all="ignore")
+def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> list[Answers]:
+    """One draw per group, in the order of the quantiles.
+
+    `sizes` are the public sizes of the groups: under swap neighbors their numbers of records. Bits
+    are taken for the groups that are drawn one by one, in their order, and then for those that pass
+    together, from the smallest to the largest, groups of one size in their order.
+    """
+    setting = _setting(mechanism, groups.grid.size)
+    together = _pass_together(setting, groups.n, len(mechanism.q))
+    answers: list[Answers] = [()] * len(groups)
+    for group in np.flatnonzero(~together).tolist():
+        answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)
+    order = np.argsort(mechanism.q, kind="stable")
+    ascending = np.asarray(mechanism.q)[order]
+    for chunk in _chunks(np.flatnonzero(together), groups.n):
+        batch = Batch.of(setting, ascending, groups, chunk, sizes[chunk])
+        steps = np.empty((len(chunk), len(order)), dtype=np.int64)
+        steps[:, order] = batch.draw(bits).T
+        values = iter(groups.grid.decode(steps.ravel()))
+        for group in chunk.tolist():
+            answers[group] = tuple(next(values) for _ in order)
+    return answers
+
+
+def _sized(mechanism: JointExp, size: int) -> JointExp:
+    return mechanism if mechanism.neighbors is Neighbors.SWAP else replace(mechanism, size=size)
+
+
+def _setting(mechanism: JointExp, points: int) -> Setting:
+    """One setting for all groups: that of the largest data set, so that no group's size matters."""
+    if mechanism.neighbors is Neighbors.SWAP:
+        return mechanism._setting(require.LARGEST_COUNT, points)
+    return replace(mechanism, size=0)._setting(None, points)
+
+
+def _longest(setting: Setting) -> int:
+    """The most ranks that an axis has."""
+    return 2 * setting.reach + 1 + setting.cap
+
+
+def _pass_together(setting: Setting, n: Ints, steps: int) -> Bools:
+    """Which groups pass through the kernels together; the law does not depend on it."""
+    longest, algebra = _longest(setting), setting.algebra
+    if not isinstance(algebra, ScaledDoubles):
+        return np.zeros(len(n), dtype=bool)
+    # Rounding is paid for as long as a chain of sums is no longer than in the other kernels.
+    run = algebra.run_length(setting.rate)
+    most = LARGE * longest + SLACK
+    runs = -(-most // run)
+    deep = min(run, longest) + 2 * runs > scan_depth(longest, run)
+    return (n <= most) & (not deep) & (steps * longest > 0)
+
+
+def _chunks(which: Ints, n: Ints) -> Iterator[Ints]:
+    """Groups from the smallest to the largest, cut where sizes differ or the cache is full."""
+    order = which[np.argsort(n[which], kind="stable")]
+    sizes, start = n[order], 0
+    while start < len(order):
+        alike = int(np.searchsorted(sizes, sizes[start] * ALIKE + SLACK, side="right"))
+        stop = min(alike, start + max(1, CELLS // (int(sizes[alike - 1]) + 2)))
+        yield order[start:stop]
+        start = stop
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The laws of groups side by side, and one draw from each."""
+
+    setting: Setting
+    points: int
+    columns: Columns
+    surplus: Ints
+    far: Bools
+    """Groups whose size is so far from the stated one that only the floor is left."""
+
+    @classmethod
+    def of(cls, setting: Setting, q: Floats, groups: Groups, chunk: Ints, sizes: Ints) -> "Batch":
+        """The groups of a chunk, for ascending quantiles."""
+        n = groups.n[chunk]
+        far = np.abs(n - sizes) > setting.cap
+        sizes = np.where(far, n, sizes)
+        targets, surplus = np.rint(q[:, None] * sizes).astype(np.int64), n - sizes
+        start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
+        columns = Columns(_side_by_side(groups, chunk), n, targets, start, stop)
+        return cls(setting, groups.grid.size, columns, surplus, far)
+
+    @cached_property
+    def factors(self) -> Factors:
+        """The factors of all distances of the pass."""
+        algebra, rate = self.setting.algebra, self.setting.rate
+        run = algebra.run_length(rate)
+        farthest = int(self.columns.n.max()) + int(self.columns.targets.max()) + 2
+        distance = rate * np.arange(max(farthest, run + 1), dtype=np.float64)
+        return Factors(algebra.one, algebra.factor(distance), algebra.factor(-distance[:run]))
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The masses."""
+        return forward(self.columns, self.factors)
+
+    def ends(self) -> Floats:
+        """Mass of whole answers by the rank of their last cut."""
+        last = self.steps[-1]
+        ranks = last.first + np.arange(len(last.total))[:, None]
+        errors = ranks - self.columns.targets[-1]
+        away = np.abs(errors - self.surplus)
+        return np.where(self.far, 0.0, last.total * self.factors.fall[away])
+
+    def log_window(self) -> Floats:
+        """log of the mass of all answers whose path is inside, by group."""
+        return np.asarray(np.log(self.ends().sum(axis=0)) - math.log(self.factors.one))
+
+    def draw(self, bits: Bits) -> Ints:
+        """The steps of all answers: a row per quantile, a column per group."""
+        ends = self.ends()
+        log_uniform = self.setting.log_floor + self.setting.log_volume
+        from_floor = many_draws.choose_first_of_logs(
+            bits, np.full(ends.shape[1], log_uniform), self.log_window()
+        )
+        window = np.flatnonzero(~from_floor)
+        rank = self.steps[-1].first + many_draws.weighted(bits, ends[:, window])
+        answers = Walks(self.columns, self.factors, self.steps, bits).back(window, rank)
+        for group in np.flatnonzero(from_floor).tolist():
+            answers[:, group] = draws.sorted_with_repeats(bits, self.points, len(answers))
+        return answers
+
+
+def _side_by_side(groups: Groups, chunk: Ints) -> Ints:
+    """Column c: -1, the sorted steps of a group, and the grid's size down to the last row."""
+    n = groups.n[chunk]
+    rows = np.arange(int(n.max()) + 2)[:, None]
+    index = groups.starts[chunk] + rows - 1
+    steps = groups.steps if len(groups.steps) else np.zeros(1, dtype=np.int64)
+    records = np.where(rows <= n, steps.take(index, mode="clip"), groups.grid.size)
+    records[0] = -1
+    return records

@@ -1,0 +1,89 @@
+"""PrivateKeys: which groups there are, and about how large, by counts with truncated noise.
+
+A group with n > 0 records gets the noisy count n + z, where z is drawn from -k .. k with
+probability proportional to exp(-epsilon |z|), and is released when the count is above k. A group
+without records is never released. k is the least number at which the noise takes its largest value
+with a probability of at most delta:
+
+    P[z = k] = exp(-epsilon k) (1 - r) / (1 + r - 2 r^(k+1)) <= delta,  r = exp(-epsilon)     (1)
+
+Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection" (arXiv
+2006.03684), use this noise as well. Proof: `private_keys.md` beside this file.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.kernels.draws import LEAST_RATE, MOST_RATE, discrete_laplaces
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+
+SAFE = 1 - 1e-9
+"""Far more than rounding can add to the probability (1)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateKeys:
+    """A selection of groups under add-remove neighbors."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
+        object.__setattr__(self, "delta", require.fraction(delta=self.delta))
+        if not LEAST_RATE <= self.epsilon <= MOST_RATE:
+            raise ValueError(
+                "epsilon must leave between 2**-40 and 2**9 for the private keys, "
+                f"got {self.epsilon!r} as their share"
+            )
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """(epsilon, delta)-differential privacy for add-remove neighbors."""
+        return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbors=Neighbors.ADD_REMOVE)
+
+    @property
+    def threshold(self) -> int:
+        """k of (1): the largest noise, and the largest count that is not released."""
+        low, high = 0, 1
+        while self.log_chance(high) > math.log(self.delta * SAFE):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = self.log_chance(middle) <= math.log(self.delta * SAFE)
+            low, high = (low, middle) if fits else (middle, high)
+        return high
+
+    def log_chance(self, k: int) -> float:
+        """log of (1): the probability of the largest noise."""
+        r = math.exp(-self.epsilon)
+        tail = -2 * r * math.expm1(-self.epsilon * k)
+        # 1 + r - 2 r^(k+1) = (1 - r) + 2 r (1 - r^k), a sum of positive numbers.
+        apart = -math.expm1(-self.epsilon)
+        return -self.epsilon * k + math.log(apart) - math.log(apart + tail)
+
+    def draw(self, n: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which groups with these numbers of records are released, and their noisy counts."""
+        k, noise = self.threshold, np.zeros(len(n), dtype=np.int64)
+        left = np.arange(len(n))
+        while len(left):
+            noise[left] = discrete_laplaces(bits, Fraction(self.epsilon), len(left))
+            left = left[np.abs(noise[left]) > k]
+        released = np.flatnonzero((n > 0) & (n + noise > k))
+        return released, (n + noise)[released]
+
+
+def keys_share(budget: ApproxDP) -> tuple[PrivateKeys, PureDP]:
+    """A selection for `COUNT_SHARE` of epsilon and all of delta, and what is left of epsilon."""
+    keys = PrivateKeys(epsilon=budget.epsilon * COUNT_SHARE, delta=budget.delta)
+    rest = replace(
+        PureDP(epsilon=budget.epsilon), **{**budget.stated_for, "unit": None, "within": ()}
+    )
+    return keys, replace(rest, epsilon=math.nextafter(budget.epsilon - keys.epsilon, 0.0))

@@ -1,0 +1,113 @@
+"""The choice of a mechanism from public numbers: what `mechanism="auto"` means.
+
+Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.py`) says how far
+each is off on evenly spread, clustered and tied records of the same public shape. A good choice is
+
+    within 10 % of the best on even records, and
+    on clustered and tied ones at most twice as far off as the best, or as even records would be.
+
+The regret of a mechanism is the largest ratio to the best in these units, 1.1 on even records and 2
+on the others; the choice is the mechanism with the least regret. One with a regret of at most 1 is
+good in both ways. Where none is, the two wishes contradict each other: even records come first as
+long as the others are at most `TOLERATED` times as far off as the best, and else the least regret
+lies between the two. The records themselves are never asked.
+"""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+from dpquantiles.grid import Grid
+from dpquantiles.kernels.gaps import MOST_ANSWERS
+from dpquantiles.mechanisms import JointExp
+from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.planner import tables
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+
+AUTO = "auto"
+ALLOWED = {"even": 1.1, "clustered": 2.0, "tied": 2.0}
+"""By kind of data, how many times the error of the best is no reason for regret."""
+
+TOLERATED = 3.5
+"""How many times the error of the best, on clustered or tied records, even ones are worth."""
+
+UNKNOWN_SIZE = 10_000
+"""Assumed where the number of records is protected and not stated: the choice must not use it."""
+
+
+class Choice(NamedTuple):
+    """A mechanism, and why."""
+
+    mechanism: str
+    why: str
+
+
+def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
+    """The mechanism for m quantiles of `size` records; None where the size is not public."""
+    return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.named(grid), size)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
+    able = [name for name in tables.CANDIDATES if name != JointExp.name or m <= MOST_ANSWERS]
+    errors = {
+        data: {name: _error(name, budget, m, n, grid, data) for name in able}
+        for data in tables.DATA
+    }
+    best = {data: min(found.values()) for data, found in errors.items()}
+
+    def ratio(name: str, data: str) -> float:
+        return errors[data][name] / max(best[data], best["even"])
+
+    def regret(name: str) -> float:
+        return round(max(ratio(name, data) / allowed for data, allowed in ALLOWED.items()), 2)
+
+    def tolerable(name: str) -> bool:
+        uneven = max(ratio(name, data) for data in ALLOWED if data != "even")
+        return ratio(name, "even") <= ALLOWED["even"] and uneven <= TOLERATED
+
+    candidates = list(filter(tolerable, able)) or able
+    name = min(candidates, key=regret)
+    return Choice(name, _reason(name, m, n, size, errors))
+
+
+def _reason(
+    name: str, m: int, n: int, size: int | None, errors: dict[str, dict[str, float]]
+) -> str:
+    """Why, in words made of public numbers."""
+    records = f"{n:,} records"
+    if size is None:
+        records = f"a protected number of records ({n:,} assumed)"
+    even, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
+    others = ", ".join(
+        f"{other} {error:.2g}"
+        for other, error in errors["even"].items()
+        if other != name and math.isfinite(error)
+    )
+    return (
+        f"expected rank error {even} for {m} even quantiles of {records} if evenly spread, "
+        f"{clustered} if clustered, {tied} if tied; if evenly spread, others: {others}"
+    )
+
+
+def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
+    """The expected rank error, from the table: see there for the change of scale."""
+    ratio = strength(name, budget, m, grid)
+    return tables.error(name, grid, data, n * ratio, m) / ratio
+
+
+def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
+    """The rate of a mechanism within a budget, in units of its rate at epsilon = 1 under swap."""
+    neighbors = 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
+    if not isinstance(budget, ZCDP):
+        return neighbors * budget.epsilon
+    if name == "joint_exp":
+        return neighbors * bounded_range_eta(budget.rho)
+    if name == "recursive_joint_exp":
+        parts = RecursiveJointExp.parts(m)
+        return neighbors * parts * bounded_range_eta(budget.rho / parts)
+    height = (FLOAT_SHAPE if grid == "float" else SHAPE)[0]
+    # sqrt(2 rho / nodes) per node, against 1 / (2 height).
+    nodes = 2 * height / neighbors
+    return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)

@@ -1,0 +1,127 @@
+"""The inverse of a plan: the smallest epsilon, or the fewest records, for a wanted accuracy."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dpquantiles import privacy, require
+from dpquantiles.grid import Grid
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.planner import choice
+from dpquantiles.planner.plans import estimate, planned_grid
+from dpquantiles.planner.reference import reference
+
+PRECISION = 1.02
+"""Answers are the smallest up to this factor."""
+
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 100.0
+MOST_SIZE = 2**31
+
+
+def epsilon_for(
+    *,
+    rank_error: float,
+    size: int,
+    q: float | str | Iterable[float],
+    delta: float | None = None,
+    bounds: tuple[Any, Any] | None = None,
+    resolution: Any = None,
+    grid: Grid | None = None,
+    neighbors: str = "swap",
+    data: str = "even",
+    spread: Any = None,
+    mechanism: str = choice.AUTO,
+) -> float:
+    """The smallest epsilon at which 95 % of releases are off by at most `rank_error`.
+
+    `rank_error` is a fraction of `size`: 0.01 for one record in a hundred. It must hold for every
+    quantile by itself. All else is as in `plan`, and rests on the same assumption about the data.
+    """
+    target = _rank_error(rank_error)
+    n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
+    name = _mechanism(mechanism)
+    view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
+
+    def excess(epsilon: float) -> float:
+        budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=neighbors)
+        taken = name or choice.choose(budget, len(set(asked)), n, view.grid).mechanism
+        return estimate(taken, budget, asked, view).worst / (target * n)
+
+    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON)
+    if found is None:
+        raise ValueError(
+            f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
+            f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
+        )
+    return float(f"{found:.3g}")
+
+
+def size_for(
+    *,
+    rank_error: float,
+    q: float | str | Iterable[float],
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bounds: tuple[Any, Any] | None = None,
+    resolution: Any = None,
+    grid: Grid | None = None,
+    neighbors: str = "swap",
+    data: str = "even",
+    spread: Any = None,
+    mechanism: str = choice.AUTO,
+) -> int:
+    """The fewest records with which 95 % of releases are off by at most `rank_error`.
+
+    `rank_error` is a fraction of the size; all else as in `epsilon_for`.
+    """
+    target = _rank_error(rank_error)
+    budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
+    asked, points = require.quantiles(q=q), planned_grid(bounds, resolution, grid)
+    name = _mechanism(mechanism)
+
+    def excess(size: float) -> float:
+        n = max(1, math.ceil(size))
+        taken = name or choice.choose(budget, len(set(asked)), n, points).mechanism
+        view = reference(data, n, points, spread)
+        return estimate(taken, budget, asked, view).worst / (target * n)
+
+    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE))
+    if found is None:
+        raise ValueError(
+            f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
+            "take a larger rank_error or epsilon, or fewer quantiles"
+        )
+    return math.ceil(float(f"{found:.3g}"))
+
+
+def _rank_error(rank_error: float) -> float:
+    hint = "; it is a fraction of the size, such as 0.01"
+    target = require.positive(hint, rank_error=rank_error)
+    if target >= 1:
+        raise ValueError(f"rank_error must be below 1, got {target!r}{hint}")
+    return target
+
+
+def _mechanism(name: str) -> str:
+    """The name of a mechanism; nothing where the choice is left to public numbers."""
+    return "" if name == choice.AUTO else require.choice(MECHANISMS, mechanism=name)
+
+
+def _smallest(
+    excess: Callable[[float], float], start: float, least: float, most: float
+) -> float | None:
+    """The smallest x with excess(x) <= 1, for an excess that falls about as 1 / x; None if none.
+
+    Each step goes where 1 / x would have it, a little beyond, or halves what is left.
+    """
+    low, high, x = least, most * PRECISION, start
+    while high / low > PRECISION:
+        over = excess(x)
+        low, high = (low, x) if over <= 1 else (x, high)
+        if low >= most:
+            return None
+        aimed = x * over * (PRECISION**0.5 if over > 1 else PRECISION**-0.5)
+        inside = low * PRECISION**0.4 < aimed < high * PRECISION**-0.4
+        x = min(most, aimed if inside else math.sqrt(low * high))
+    return high if high <= most else None

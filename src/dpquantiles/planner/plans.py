@@ -1,0 +1,289 @@
+"""Plans: how accurate a release will be, before anything is spent, from public numbers alone."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import privacy, require
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid
+from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.planner import choice
+from dpquantiles.planner.reference import Reference, reference
+from dpquantiles.planner.rehearsal import rehearse
+from dpquantiles.planner.tables import CANDIDATES
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
+
+Floats = NDArray[np.float64]
+
+FORMAT = 1
+"""Version of the JSON layout."""
+
+LEVEL = 0.95
+CAUTION = 1.5
+FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""The budgets of a curve, as multiples of the planned one."""
+
+FEW = 30
+CURVE_DRAWS = 128
+"""For each budget of a curve of more than a few quantiles."""
+
+BASELINE_DRAWS = 128
+"""For mechanisms that are the best nowhere."""
+
+MOST_QUANTILES = {"joint_exp": 400, "above_threshold": 3, "slice_quantiles": 100}
+"""Mechanisms that are slow, or hopeless, for more quantiles than this are left out of a plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The rank errors that one mechanism will have: per quantile, in the order asked."""
+
+    mechanism: str
+    expected: tuple[float, ...]
+    """Mean errors, in ranks."""
+    bound: tuple[float, ...]
+    """Errors that 95 % of releases stay within, each quantile by itself, in ranks."""
+
+    @property
+    def mean(self) -> float:
+        """The expected error, averaged over the quantiles."""
+        return math.fsum(self.expected) / len(self.expected)
+
+    @property
+    def worst(self) -> float:
+        """The largest bound."""
+        return max(self.bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to expect of a release, mechanism by mechanism; every number rests on `assumption`."""
+
+    size: int
+    q: tuple[float, ...]
+    budget: Guarantee
+    grid: Mapping[str, object] = field(hash=False)
+    assumption: str
+    table: tuple[Estimate, ...]
+    """All mechanisms that can meet the budget, the most accurate first."""
+    chosen: choice.Choice
+    """What `mechanism="auto"` takes, and why."""
+    left_out: Mapping[str, str] = field(hash=False)
+    """Mechanisms that are not in the table, and why."""
+    view: Reference = field(repr=False, compare=False)
+
+    @property
+    def best(self) -> Estimate:
+        """The smallest expected error on the data that are assumed."""
+        return self.table[0]
+
+    def __getitem__(self, mechanism: str) -> Estimate:
+        name = self.chosen.mechanism if mechanism == choice.AUTO else mechanism
+        found = {estimate.mechanism: estimate for estimate in self.table}
+        return found[require.choice(found, mechanism=name)]
+
+    def in_values(self, ranks: float) -> Any:
+        """A rank error as a distance between values, for records evenly spread over even grids."""
+        if len(self.view.pieces) != 1 or not isinstance(self.view.grid, UniformGrid):
+            raise ValueError(
+                "data must be 'even', on a grid with bounds, for errors in values; "
+                f"got {self.assumption}"
+            )
+        (piece,) = self.view.pieces
+        steps = min(piece.steps - 1, math.ceil(ranks * piece.steps / self.size))
+        low, high = self.view.grid.decode(np.array([piece.first, piece.first + steps]))
+        return high - low
+
+    def curve(self) -> tuple[tuple[Guarantee, Estimate], ...]:
+        """The errors of the best mechanism at budgets below and above the planned one."""
+        budgets = [scaled(self.budget, factor) for factor in FACTORS]
+        name, draws = self.best.mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
+        return tuple((b, estimate(name, b, self.q, self.view, draws)) for b in budgets)
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary."""
+        return {
+            "format": FORMAT,
+            "size": self.size,
+            "q": list(self.q),
+            "budget": self.budget.to_dict(),
+            "grid": dict(self.grid),
+            "assumption": self.assumption,
+            "best": self.best.mechanism,
+            "auto": self.chosen._asdict(),
+            "table": [
+                {"mechanism": e.mechanism, "expected": list(e.expected), "bound95": list(e.bound)}
+                for e in self.table
+            ],
+            "left_out": dict(self.left_out),
+        }
+
+    def to_json(self) -> str:
+        """The plan as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __str__(self) -> str:
+        # Drawing is loaded only when somebody looks.
+        from dpquantiles.present.plans import render
+
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        from dpquantiles.present.plans import html
+
+        return html(self)
+
+
+def plan(
+    *,
+    size: int,
+    q: float | str | Iterable[float],
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    bounds: tuple[Any, Any] | None = None,
+    resolution: Any = None,
+    grid: Grid | None = None,
+    neighbors: str = "swap",
+    data: str = "even",
+    spread: Any = None,
+) -> Plan:
+    """How accurate private quantiles will be: no data needed, nothing spent.
+
+    Args:
+        size: The number of records; under add-remove, the public size that will be stated.
+        q: The quantiles, as in `quantiles`.
+        epsilon: The budget, as in `quantiles`.
+        delta: With epsilon, as in `quantiles`.
+        rho: In place of epsilon, as in `quantiles`.
+        bounds: Where values may lie. Their type stands for the type of the data: (0, 120) plans
+            for whole numbers, (0.0, 120.0) for real ones. Without bounds or grid: real numbers.
+        resolution: The distance between neighboring answers, as in `quantiles`.
+        grid: In place of bounds and resolution, as in `quantiles`.
+        neighbors: "swap" or "add-remove", as in `quantiles`.
+        data: What the records are assumed to be like: "even", "clustered" or "tied".
+        spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
+            values. Half of the bounds by default.
+
+    Returns:
+        A `Plan`: expected and 95 % rank errors of every mechanism, from draws of its exact law on
+        a reference data set. The same parameters always give the same plan.
+    """
+    budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
+    n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
+    view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
+    return planned(budget, asked, view, n)
+
+
+def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int) -> Plan:
+    """The plan for a reference data set."""
+    found, left_out = [], {}
+    for name, mechanism in MECHANISMS.items():
+        reason = unsuited(name, budget, len(set(q)))
+        if not reason:
+            try:
+                found.append(estimate(name, budget, q, view, _draws(name)))
+                continue
+            except ValueError as refusal:
+                reason = str(refusal)
+        if not mechanism.profile.research_only:
+            left_out[name] = reason
+    held = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
+    return Plan(
+        size=size,
+        q=q,
+        budget=budget,
+        grid=view.grid.describe(),
+        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
+        table=tuple(sorted(found, key=lambda estimate: estimate.mean)),
+        chosen=choice.choose(budget, len(set(q)), size, view.grid),
+        left_out=left_out,
+        view=view,
+    )
+
+
+def _draws(name: str) -> int | None:
+    return None if name in CANDIDATES else BASELINE_DRAWS
+
+
+def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
+    """The grid that public parameters state."""
+    if grid is not None:
+        if bounds is not None or resolution is not None:
+            raise ValueError("grid must stand alone, got bounds or resolution beside it")
+        if not isinstance(grid, Grid):
+            raise TypeError(
+                "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
+                f"got {require.shown(grid)}"
+            )
+        return grid
+    if bounds is None:
+        if resolution is not None:
+            raise ValueError(
+                f"resolution needs bounds to count from, got resolution={resolution!r} "
+                "without bounds"
+            )
+        return FloatGrid()
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"bounds must be a pair (lower, upper), got {require.shown(bounds)}"
+        ) from None
+    return UniformGrid(lower, upper, resolution, step_name="resolution")
+
+
+def unsuited(name: str, budget: Guarantee, m: int) -> str:
+    """Why a mechanism is not considered; nothing when it is."""
+    profile = MECHANISMS[name].profile
+    if profile.research_only:
+        return "research only"
+    if budget.kind not in profile.kinds:
+        return f"cannot meet a budget of kind {budget.kind!r}"
+    if budget.neighbors not in profile.neighbors:
+        return f"does not support neighbors {str(budget.neighbors)!r}"
+    most = MOST_QUANTILES.get(name)
+    if most is not None and m > most:
+        return f"slow or hopeless for more than {most} quantiles"
+    return ""
+
+
+def estimate(
+    name: str,
+    budget: Guarantee,
+    q: tuple[float, ...],
+    view: Reference,
+    draws: int | None = None,
+) -> Estimate:
+    """The errors of one mechanism on a reference data set."""
+    distinct = tuple(sorted(set(q)))
+    sized = budget.neighbors is Neighbors.ADD_REMOVE and MECHANISMS[name].profile.uses_size
+    mechanism = registry.build(name, budget, q=distinct, size=view.n if sized else None)
+    errors = rehearse(mechanism, view, draws)
+    bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
+    means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
+    return Estimate(
+        mechanism=name,
+        expected=tuple(means[x] for x in q),
+        bound=tuple(bounds[x] for x in q),
+    )
+
+
+def upper_points(errors: Floats) -> Floats:
+    """The 95 % point of every column, its rank raised by `CAUTION` standard errors."""
+    draws = len(errors)
+    rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
+    index = min(draws, math.ceil(rank)) - 1
+    return np.asarray(np.sort(errors, axis=0)[index])
+
+
+def scaled(budget: Guarantee, factor: float) -> Guarantee:
+    """A budget that allows so many times the rate."""
+    if isinstance(budget, ZCDP):
+        return replace(budget, rho=budget.rho * factor**2)
+    return replace(budget, epsilon=budget.epsilon * factor)

@@ -1,0 +1,211 @@
+"""Reference data sets: records that stand in for data nobody has looked at, given by a formula.
+
+A reference consists of pieces. A piece is a share of the records, evenly spaced over a run of grid
+steps; a run of one step is a tie. Positions and ranks come from a formula, so that a reference of a
+billion records costs no more than one of ten.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.grid import FloatGrid, Grid
+
+Ints = NDArray[np.int64]
+
+MOST_RECORDS = 2**31
+"""References of more records are cut to this: by then rank errors no longer depend on size."""
+
+CLUSTERS = 20
+CLUSTER_WIDTH = 2.0**-22
+"""Of the grid, per cluster: a thousand of the 32-bit integers."""
+
+TIES = 80
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+SPREAD = 0.5
+FLOAT_SPREAD = 2.0**-8
+"""Without bounds: records within about a factor of two of each other, on one side of zero."""
+
+
+class Piece(NamedTuple):
+    """A share of the records, and the first step and the number of steps that they lie on."""
+
+    share: float
+    first: int
+    steps: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A sorted view of records that do not exist; `words` says what is assumed of them."""
+
+    n: int
+    grid: Grid
+    words: str
+    pieces: tuple[Piece, ...]
+    labels: int = 1
+    """Into how many labels every step is cut: more than one tells tied records apart."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """How many records lie in each piece and all before it."""
+        through = np.cumsum([piece.share for piece in self.pieces])
+        return np.asarray(np.rint(through / through[-1] * self.n).astype(np.int64))
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.concatenate([[0], self._ends[:-1]])
+
+    @cached_property
+    def _first(self) -> Ints:
+        """The first step of each piece, labels included."""
+        return np.array([piece.first * self.labels for piece in self.pieces], dtype=np.int64)
+
+    @cached_property
+    def _steps(self) -> Ints:
+        """How many steps each piece covers, labels included."""
+        return np.array([piece.steps * self.labels for piece in self.pieces], dtype=np.int64)
+
+    @property
+    def points(self) -> int:
+        """How many steps there are, labels included."""
+        return self.grid.size * self.labels
+
+    @cached_property
+    def contrast(self) -> float:
+        """How much more room, in logarithms, there is between pieces than inside them."""
+        if len(self.pieces) == 1:
+            return 0.0
+        inside = self._steps / np.maximum(1, self._ends - self._starts)
+        return math.log(float(np.diff(self._first).max() / max(1.0, inside.min())))
+
+    def resized(self, n: int) -> "Reference":
+        """The same shape with another number of records."""
+        return Reference(n, self.grid, self.words, self.pieces, self.labels)
+
+    def told_apart(self, labels: int) -> "Reference":
+        """The same records, tied ones evenly spaced among so many labels of their step."""
+        return Reference(self.n, self.grid, self.words, self.pieces, labels)
+
+    def order_statistics(self, index: Ints) -> Ints:
+        """The steps at these positions of the sorted records."""
+        index = np.asarray(index)
+        if len(self.pieces) == 1:
+            return self._first + _scaled(index, self._steps, self._ends)
+        piece = np.searchsorted(self._ends, index, side="right")
+        held = (self._ends - self._starts)[piece]
+        return self._first[piece] + _scaled(index - self._starts[piece], self._steps[piece], held)
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        """How many records lie below, and how many at or below, each step."""
+        steps = np.asarray(steps)
+        return self._below(steps), self._below(steps + 1)
+
+    def _below(self, steps: Ints) -> Ints:
+        piece = np.searchsorted(self._first, steps, side="right") - 1
+        piece = np.maximum(piece, 0)
+        held, width = (self._ends - self._starts)[piece], self._steps[piece]
+        offset = np.clip(steps - self._first[piece], 0, width)
+        # The smallest i with position(i) >= offset, near offset / width * held.
+        guess = np.floor(offset / width * held).astype(np.int64)
+        found = np.full(len(guess), 0, dtype=np.int64)
+        for i in (guess - 2, guess - 1, guess, guess + 1):
+            inside = (i >= 0) & (i < held)
+            low = _scaled(np.where(inside, i, 0), width, np.maximum(held, 1)) < offset
+            found = np.where(inside & low, i + 1, found)
+        found = np.where(guess - 2 >= held, held, found)
+        return self._starts[piece] + np.clip(found, 0, held)
+
+
+def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
+    """Where the i-th of `held` evenly spaced records lies among `width` steps: grows with i.
+
+    Whole steps per record are exact, the rest is below `held` and needs no more than a double has.
+    """
+    whole = width // held
+    rest = (width - whole * held) / held
+    return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
+
+
+def even(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+    """Records evenly spaced over a run of steps."""
+    return Reference(n, grid, words, (Piece(1.0, first, steps),))
+
+
+def clustered(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+    """Narrow clusters of unequal size, far apart."""
+    count = min(CLUSTERS, steps)
+    width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
+    return Reference(n, grid, words, _apart(count, first, steps, width))
+
+
+def tied(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+    """Single values that many records share, of unequal size."""
+    return Reference(n, grid, words, _apart(min(TIES, steps), first, steps, 1))
+
+
+def _apart(count: int, first: int, steps: int, width: int) -> tuple[Piece, ...]:
+    """Pieces at equal distances, whose shares follow no pattern that quantiles could hit."""
+    places = [first + steps * (2 * k + 1) // (2 * count) for k in range(count)]
+    return tuple(Piece(0.5 + (k + 1) * GOLDEN % 1, place, width) for k, place in enumerate(places))
+
+
+SHAPES: dict[str, Callable[[int, Grid, int, int, str], Reference]] = {
+    "even": even,
+    "clustered": clustered,
+    "tied": tied,
+}
+
+
+def reference(shape: str, n: int, grid: Grid, spread: Any = None) -> Reference:
+    """The named reference over a stated part of the grid: a fraction of it, or two values."""
+    make = SHAPES[require.choice(SHAPES, data=shape)]
+    first, steps, where = part(grid, spread)
+    detail = {
+        "even": "evenly spread over",
+        "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
+        "tied": f"tied on {min(TIES, steps)} values over",
+    }[shape]
+    return make(n, grid, first, steps, f"records {detail} {where}")
+
+
+def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
+    """First step, number of steps, and words."""
+    if isinstance(spread, (tuple, list)):
+        return _between(grid, spread)
+    unbounded = isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None)
+    fraction = (FLOAT_SPREAD if unbounded else SPREAD) if spread is None else spread
+    share = require.positive(spread=fraction)
+    if share > 1:
+        raise ValueError(
+            "spread must be a fraction of the bounds, at most 1, or a pair of values, "
+            f"got {share!r}"
+        )
+    steps = min(grid.size, max(1, round(grid.size * share)))
+    middle = 3 * grid.size // 4 if unbounded else grid.size // 2
+    first = max(0, min(middle - steps // 2, grid.size - steps))
+    held = "all floating-point numbers" if unbounded else "the bounds"
+    return first, steps, f"{share:.3g} of {held}"
+
+
+def _between(grid: Grid, spread: Any) -> tuple[int, int, str]:
+    if len(spread) != 2:
+        raise ValueError(f"spread must be a fraction or a pair (low, high), got {spread!r}")
+    low, high = (grid.kind.number(value, "spread") for value in spread)
+    first, last = (int(step) for step in grid.encode(np.array([low, high])))
+    ends = [grid.kind.number(v, "bounds") for v in grid.decode(np.array([0, grid.size - 1]))]
+    if not (ends[0] <= low < high <= ends[1]):
+        raise ValueError(
+            f"spread must be a pair low < high inside the bounds, got {spread[0]!r}, {spread[1]!r}"
+        )
+    return first, last - first + 1, f"{spread[0]} to {spread[1]}"

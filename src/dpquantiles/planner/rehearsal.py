@@ -1,0 +1,273 @@
+"""Rehearsals: many draws of a mechanism on a reference data set, and how far off they are.
+
+Mechanisms made of JointExps are drawn by `chains.py`, which costs little enough for hundreds of
+draws of hundreds of quantiles; all others by themselves, with seeded bits. Everything is seeded: a
+rehearsal of the same public numbers gives the same errors.
+
+JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
+units of several records: n / unit records at rate * unit give answers at the same places.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.grid import MOST_STEPS
+from dpquantiles.kernels import tree
+from dpquantiles.mechanisms.agg_tree import AggTree, ReleasedTree
+from dpquantiles.mechanisms.ind_exp import OneByOne
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
+from dpquantiles.planner.chains import Chains
+from dpquantiles.planner.reference import Reference
+from dpquantiles.privacy import Neighbors
+
+if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+    from numpy.random import Generator
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SEED = 20210215
+COARSEST_RATE = 0.17
+"""A unit of ranks is so many records that the rate per unit is at most this."""
+
+MOST_RELEASES = 64
+"""The most draws of mechanisms that are rehearsed by themselves."""
+
+MOST_COUNTS = 1 << 21
+"""The most noisy counts of all trees of a rehearsal together."""
+
+PROBES = 16
+"""How many draws show how long the axis of errors must be."""
+
+LONGEST_AXIS, LONGEST_BATCH_AXIS = 4096, 1024
+"""The longest axes to start with, for one data set and for many."""
+
+MOST_CELLS = 1 << 22
+"""Cells of a batch of chains: about a quarter of a gigabyte."""
+
+
+def draws_of(m: int) -> int:
+    """How many draws a rehearsal makes for m quantiles."""
+    return 512 if m <= 12 else 256
+
+
+def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
+    """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order.
+
+    The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
+    """
+    draws = draws or draws_of(len(mechanism.q))
+    for family, run in REHEARSALS.items():
+        if isinstance(mechanism, family):
+            return run(mechanism, view, draws)
+    return _by_itself(mechanism, view, draws)
+
+
+def rank_errors(view: Reference, q: Floats, steps: Ints) -> Floats:
+    """The tie-aware errors of answers, row by row."""
+    below, through = (found.reshape(steps.shape) for found in view.ranks(steps.ravel()))
+    wanted = q * view.n
+    return np.maximum(0.0, np.maximum(below - wanted, wanted - through))
+
+
+def _units(rate: float, view: Reference) -> int:
+    """How many records a unit of ranks has."""
+    return max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
+
+
+def _joint(mechanism: JointExp, view: Reference, draws: int) -> Floats:
+    q = np.sort(mechanism.q)
+    rate = mechanism.epsilon / (2 * mechanism.sensitivity)
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    targets = np.rint(q * coarse.n).astype(np.int64)
+    rng, walks = np.random.default_rng(SEED), np.zeros(draws, dtype=np.int64)
+    steps = _drawn(Part.whole(coarse), targets, rate * unit, rng, walks, coarse.n)
+    return rank_errors(view, q, steps)
+
+
+def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
+    q = np.sort(mechanism.q)
+    sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
+    rate = mechanism.each / (2 * sensitivity)
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    rng = np.random.default_rng(SEED)
+    walks, part = np.zeros(draws, dtype=np.int64), Part.whole(coarse)
+    targets = np.rint(q * coarse.n).astype(np.int64)
+    singles = [targets[k : k + 1] for k in range(len(q))]
+    columns = [_drawn(part, single, rate * unit, rng, walks, coarse.n) for single in singles]
+    return rank_errors(view, q, np.sort(np.concatenate(columns, axis=1), axis=1))
+
+
+def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Floats:
+    q, rate = np.sort(mechanism.q), mechanism.node_epsilon / 2
+    unit = _units(rate, view)
+    coarse = view.resized(max(1, view.n // unit))
+    room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
+    fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
+    targets = np.array([0, *np.rint(q * coarse.n).astype(np.int64), coarse.n])
+    rng = np.random.default_rng(SEED)
+    cuts = np.zeros((len(targets), draws), dtype=np.int64)
+    cuts[-1] = fine.points - 1
+    level = [mechanism.tree]
+    while level:
+        for node in level:
+            _find_cuts(node, fine, targets, cuts, rate * unit, rng)
+        level = [child for node in level for child in node.children if child]
+    steps = cuts[1:-1].T // fine.labels
+    return rank_errors(view, q, steps)
+
+
+def _find_cuts(
+    node: Node, view: Reference, targets: Ints, cuts: Ints, rate: float, rng: "Generator"
+) -> None:
+    """Draws the inner cuts of a node, for all draws of its end points at once."""
+    first, last = node.cuts[0], node.cuts[-1]
+    whole = last == len(targets) - 1
+    part = Part.between(view, cuts[first], cuts[last], last=whole)
+    inner = list(node.cuts[1:-1])
+    nominal, wanted = int(targets[last] - targets[first]), targets[inner] - targets[first]
+    found = _drawn(part, wanted, rate, rng, np.arange(cuts.shape[1]), nominal)
+    cuts[inner] = found.T + cuts[first]
+
+
+class Part:
+    """Runs of records of a reference between two steps, one per data set of a batch."""
+
+    def __init__(self, view: Reference, start: Ints, stop: Ints, low: Ints, high: Ints) -> None:
+        self.view, self.start, self.stop, self.low, self.high = view, start, stop, low, high
+
+    @classmethod
+    def whole(cls, view: Reference) -> "Part":
+        """All records, as a single data set."""
+        return cls(view, *(np.array([x]) for x in (0, view.n, 0, view.points - 1)))
+
+    @classmethod
+    def between(cls, view: Reference, low: Ints, high: Ints, *, last: bool) -> "Part":
+        """The records from low up to high, which the last part includes."""
+        start, stop = view.ranks(low)[0], view.ranks(high)[0]
+        return cls(view, start, np.full_like(stop, view.n) if last else stop, low, high)
+
+    @property
+    def n(self) -> Ints:
+        """The number of records of every data set."""
+        return self.stop - self.start
+
+    def records(self, targets: Ints, axis: range, chosen: Ints) -> Ints:
+        """What `Chains` asks of the chosen data sets."""
+        start, n = self.start[chosen], self.n[chosen]
+        index = (targets[:, None] + np.arange(axis.start - 1, axis.stop))[:, None, :]
+        inside = (index >= 0) & (index < n[:, None])
+        place = np.where(inside, index + start[:, None], 0)
+        steps = self.view.order_statistics(np.minimum(place, self.view.n - 1))
+        low, high = self.low[chosen][:, None], self.high[chosen][:, None]
+        steps = np.clip(steps, low, high) - low
+        return np.where(inside, steps, np.where(index < 0, -1, high - low + 1))
+
+
+def _drawn(
+    part: Part, targets: Ints, rate: float, rng: "Generator", walks: Ints, size: int
+) -> Ints:
+    """Answers of JointExp for a public size, one for each of the data sets that `walks` names.
+
+    They are steps from the lower end of the part. The axis of errors is lengthened until draws stay
+    away from its ends, first a few of them and then all.
+    """
+    surplus = part.n - size
+    deepest, highest = -int(targets.max()), int(part.n.max() - targets.min())
+    half = _half_axis(len(targets), rate, part)
+    tried = walks[:PROBES]
+    while True:
+        first = max(min(0, int(surplus.min())) - half, min(0, deepest))
+        stop = min(max(0, int(surplus.max())) + half, max(0, highest)) + 1
+        found, wide = _batches(part, targets, rate, rng, tried, surplus, range(first, stop))
+        if not wide and (first > min(0, deepest) or stop <= max(0, highest)):
+            half *= 4
+        elif len(tried) == len(walks):
+            return found
+        else:
+            tried = walks
+
+
+def _half_axis(m: int, rate: float, part: Part) -> int:
+    """How far errors may go: some decays, and on uneven data as far as all answers together would
+    for the room between pieces, where that can be afforded.
+    """
+    decays = 8 + 2 * math.sqrt(m)
+    most = LONGEST_AXIS if len(part.n) == 1 else LONGEST_BATCH_AXIS
+    far = min(decays + m * part.view.contrast / 2, max(decays, most * rate / 2))
+    return math.ceil(far / rate)
+
+
+def _batches(
+    part: Part,
+    targets: Ints,
+    rate: float,
+    rng: "Generator",
+    walks: Ints,
+    surplus: Ints,
+    axis: range,
+) -> tuple[Ints, bool]:
+    """Draws from chains of a bounded size, one batch of data sets after the other."""
+    data, own = np.unique(walks, return_inverse=True)
+    size = max(1, MOST_CELLS // (len(targets) * len(axis)))
+    steps, wide = [], True
+    for begin in range(0, len(data), size):
+        chosen = data[begin : begin + size]
+        records = part.records(targets, axis, chosen)
+        chains = Chains(rate, targets, axis.start, records, part.n[chosen], surplus[chosen])
+        mine = own[(own >= begin) & (own < begin + size)] - begin
+        drawn = chains.draw(rng, mine)
+        steps.append(drawn.steps)
+        wide &= drawn.wide_enough
+    return np.concatenate(steps), wide
+
+
+def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
+    q = np.sort(mechanism.q)
+    height, branching = mechanism.shape(view.grid)
+    bounds = tree.edges(view.grid.size, branching**height)
+    below, _ = view.ranks(bounds[1:-1])
+    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
+    rng, chance = np.random.default_rng(SEED), -math.expm1(-float(mechanism.rate(height)))
+    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    found = []
+    for _ in range(min(draws, MOST_COUNTS // len(bounds))):
+        noisy = [c + rng.geometric(chance, len(c)) - rng.geometric(chance, len(c)) for c in exact]
+        released = ReleasedTree(
+            grid=view.grid,
+            branching=branching,
+            levels=tuple(noisy),
+            total=total,
+            reading=mechanism.reading,
+            budget=mechanism.guarantee,
+        )
+        found.append(tree.inverse(released.masses, bounds, q))
+    return rank_errors(view, q, np.array(found))
+
+
+def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
+    """Seeded draws of the mechanism itself, fewer than of the others."""
+    bits, found = random.Random(SEED), []
+    law = mechanism.law(view) if hasattr(mechanism, "law") else None
+    for _ in range(min(draws, MOST_RELEASES)):
+        values = law.draw(bits) if law else mechanism.release(view, bits).values
+        numbers = [view.grid.kind.number(value, "values") for value in values]
+        found.append(view.grid.encode(np.array(numbers)))
+    order = np.argsort(mechanism.q, kind="stable")
+    return rank_errors(view, np.sort(mechanism.q), np.array(found)[:, order])
+
+
+REHEARSALS: dict[type, Callable[[Any, Reference, int], Floats]] = {
+    JointExp: _joint,
+    RecursiveJointExp: _recursive,
+    OneByOne: _one_by_one,
+    AggTree: _tree,
+}

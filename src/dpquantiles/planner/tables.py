@@ -1,0 +1,91 @@
+"""The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
+
+Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
+mechanism, for one grid, shape of data, number of records and number of quantiles. Errors have no
+scale of their own: a budget that raises the rate of a mechanism by a factor r gives 1/r of the
+error that r times as many records have at epsilon = 1, so that the table serves every budget.
+`measured` makes one entry; `python -m experiments.choice_table` makes all of them.
+"""
+
+import json
+import math
+from bisect import bisect_right
+from functools import lru_cache
+from typing import Any
+
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid
+from dpquantiles.mechanisms import registry
+from dpquantiles.planner.reference import reference
+from dpquantiles.planner.rehearsal import rehearse
+from dpquantiles.privacy import PureDP
+
+CANDIDATES = ("joint_exp", "recursive_joint_exp", "agg_tree")
+"""Mechanisms of the registry that are the most accurate one somewhere."""
+
+DATA = ("even", "clustered", "tied")
+SIZES = (100, 300, 1000, 3000, 10_000, 100_000)
+COUNTS = (1, 9, 23, 24, 29, 44, 64, 99, 143, 144, 255)
+"""Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. Beyond
+the last, errors grow slowly, and the choice does not change."""
+
+GRIDS = {"coarse": 2**7, "middle": 2**10, "fine": 2**38, "float": 2**32}
+"""By name, how many points. Up to about 2**10 of them a tree has a leaf for each."""
+
+FROM = {"coarse": 1, "middle": 2**9, "fine": 2**12}
+"""From how many points on a grid is taken for the one of this name."""
+
+SPREAD = 0.1
+HOPELESS = 3.0
+"""joint_exp is not measured for more quantiles once it is so many times worse than agg_tree."""
+
+
+def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
+    """One entry of the table."""
+    points: Grid = FloatGrid() if grid == "float" else UniformGrid(0, GRIDS[grid] - 1)
+    view = reference(data, n, points, None if grid == "float" else SPREAD)
+    q = tuple(k / (m + 1) for k in range(1, m + 1))
+    mechanism = registry.build(name, PureDP(epsilon=1.0), q=q)
+    return float(rehearse(mechanism, view, draws).mean())
+
+
+@lru_cache(maxsize=1)
+def kept() -> dict[str, Any]:
+    """The table of the package: errors by grid, data and mechanism, rows sizes, columns counts."""
+    from importlib import resources  # costs more to import than all of the planner
+
+    text = resources.files(__package__).joinpath("choice.json").read_text("utf-8")
+    errors: dict[str, Any] = json.loads(text)["errors"]
+    return errors
+
+
+def named(grid: Grid) -> str:
+    """The grid of the table that stands for this one."""
+    if isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None):
+        return "float"
+    return [name for name, points in FROM.items() if points <= grid.size][-1]
+
+
+def error(name: str, grid: str, data: str, n: float, m: int) -> float:
+    """The entry for any size and number of quantiles: linear in logarithms between entries."""
+    rows = kept()[grid][data][name]
+    row, across = _place(SIZES, n)
+    column, along = _place(COUNTS, m)
+    found = 0.0
+    for r, weight in ((row, 1 - across), (row + 1, across)):
+        for c, share in ((column, 1 - along), (column + 1, along)):
+            if weight * share:
+                value = rows[r][c]
+                if value is None:
+                    return math.inf
+                found += weight * share * math.log(value + 1e-3)
+    return math.exp(found)
+
+
+def _place(marks: tuple[int, ...], x: float) -> tuple[int, float]:
+    """Between which two marks a number lies, and how far towards the second."""
+    if x <= marks[0]:
+        return 0, 0.0
+    if x >= marks[-1]:
+        return len(marks) - 2, 1.0
+    k = bisect_right(marks, x) - 1
+    return k, math.log(x / marks[k]) / math.log(marks[k + 1] / marks[k])

@@ -1,0 +1,209 @@
+"""A plan for people: tables of errors as text or HTML, and pictures of error against budget."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from dpquantiles.planner.plans import Estimate, Plan
+from dpquantiles.present import svg
+from dpquantiles.present.html import CELL, PRIVATE, RULE
+from dpquantiles.present.text import TRACK, WIDTH, table
+from dpquantiles.present.words import quantile
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
+
+MOST_ROWS = 19
+"""More quantiles than this are shown as an even selection."""
+
+Curve = Sequence[tuple[Guarantee, Estimate]]
+
+
+def title(plan: Plan) -> str:
+    """What was planned."""
+    return (
+        f"Rank errors to expect for {_quantiles(plan)} of {plan.size:,} records "
+        f"at {budget(plan.budget)}, {plan.budget.neighbors} neighbors"
+    )
+
+
+def _quantiles(plan: Plan) -> str:
+    return "one quantile" if len(plan.q) == 1 else f"{len(plan.q)} quantiles"
+
+
+def budget(stated: Guarantee) -> str:
+    """A budget in short."""
+    if isinstance(stated, ZCDP):
+        return f"rho = {stated.rho:.3g}"
+    delta = f", delta = {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
+    return f"epsilon = {stated.epsilon:.3g}{delta}"
+
+
+def render(plan: Plan, width: int = WIDTH) -> str:
+    """A plan as plain text."""
+    lines = [
+        *textwrap.wrap(f"{title(plan)}.", width),
+        *textwrap.wrap(f"Assumed: {plan.assumption}.", width),
+        "",
+        *table(_mechanisms(plan)),
+        "",
+        f"By quantile, {plan.best.mechanism}:",
+        "",
+        *table(_by_quantile(plan)),
+        "",
+        *textwrap.wrap(f"auto takes {plan.chosen.mechanism}: {plan.chosen.why}.", width),
+        *(
+            line
+            for name, why in plan.left_out.items()
+            for line in textwrap.wrap(f"Left out: {name}, {_first(why)}.", width)
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _first(why: str) -> str:
+    return why.split(";")[0]
+
+
+def _mechanisms(plan: Plan) -> dict[str, list[str]]:
+    """Means over the quantiles, and the largest bound, of every mechanism."""
+    auto = plan.chosen.mechanism
+    return {
+        "mechanism": [e.mechanism + " (auto)" * (e.mechanism == auto) for e in plan.table],
+        "expected": [_ranks(e.mean) for e in plan.table],
+        "95 %": [_ranks(e.worst) for e in plan.table],
+        "of size": [f"{e.worst / plan.size:.2%}" for e in plan.table],
+    }
+
+
+def _by_quantile(plan: Plan) -> dict[str, list[str]]:
+    """Expected and 95 % errors of the best mechanism, in ranks and where possible in values."""
+    m, best = len(plan.q), plan.best
+    shown = (
+        range(m) if m <= MOST_ROWS else [k * (m - 1) // (MOST_ROWS - 1) for k in range(MOST_ROWS)]
+    )
+    columns = {
+        "q": [quantile(plan.q[k]) for k in shown],
+        "expected": [_ranks(best.expected[k]) for k in shown],
+        "95 %": [_ranks(best.bound[k]) for k in shown],
+    }
+    values = [_value(plan, best.bound[k]) for k in shown]
+    return columns if None in values else {**columns, "in values": [str(v) for v in values]}
+
+
+def _value(plan: Plan, ranks: float) -> str | None:
+    try:
+        distance: Any = plan.in_values(ranks)
+    except ValueError:
+        return None
+    return f"{distance:.3g}" if isinstance(distance, float) else str(distance)
+
+
+def _ranks(error: float) -> str:
+    return f"{error:,.0f}" if error >= 100 else f"{error:.1f}"
+
+
+def bars(curve: Curve, size: int, width: int = TRACK) -> list[str]:
+    """Error against budget for a terminal: lines as long as the logarithm of the error."""
+    errors = [max(estimate.worst, 0.1) for _, estimate in curve]
+    low, high = math.log(min(errors)), math.log(max(errors))
+    span = max(high - low, 1e-9)
+    lengths = [1 + round((math.log(e) - low) / span * (width - 1)) for e in errors]
+    columns = {
+        "budget": [budget(stated) for stated, _ in curve],
+        "expected": [_ranks(estimate.mean) for _, estimate in curve],
+        "95 %": [_ranks(estimate.worst) for _, estimate in curve],
+        "of size": [f"{estimate.worst / size:.2%}" for _, estimate in curve],
+    }
+    return table(columns, [f" {'─' * length}●" for length in lengths])
+
+
+class _Scale:
+    """Positive numbers on a logarithmic axis between two places of a picture."""
+
+    def __init__(self, numbers: Sequence[float], start: float, stop: float) -> None:
+        self.low, self.high = math.log10(min(numbers)), math.log10(max(numbers))
+        if self.high - self.low < 0.1:
+            self.low, self.high = self.low - 0.5, self.high + 0.5
+        self.start, self.stop = start, stop
+
+    def __call__(self, number: float) -> float:
+        share = (math.log10(number) - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.stop - self.start), 1)
+
+    def ticks(self) -> list[float]:
+        """Powers of ten, and twice and five times as much where there is room."""
+        steps = (1, 2, 5) if self.high - self.low < 2.5 else (1,)
+        powers = range(math.floor(self.low), math.ceil(self.high) + 1)
+        found = [step * 10.0**power for power in powers for step in steps]
+        return [x for x in found if self.low - 1e-9 <= math.log10(x) <= self.high + 1e-9]
+
+
+def picture(plan: Plan, curve: Curve) -> str:
+    """Error against budget as SVG: the expected error, and above it the 95 % bound."""
+    heading = f"Rank error of {plan.best.mechanism}: {_quantiles(plan)} of {plan.size:,} records"
+    amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
+    means = [max(estimate.mean, 0.1) for _, estimate in curve]
+    bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
+    size = {"viewBox": f"0 0 {svg.WIDTH} {svg.HEIGHT + 20}", "width": str(svg.WIDTH)}
+    style = "max-width:100%;font:11px system-ui,sans-serif"
+    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", **size})
+    root.attrib |= {"height": str(svg.HEIGHT + 20), "aria-label": heading, "style": style}
+    across = _Scale(amounts, 60, svg.WIDTH - svg.RIGHT)
+    up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
+    _axes(root, across, up, "rho" if isinstance(curve[0][0], ZCDP) else "epsilon")
+    svg.text(root, (10, 16), heading, anchor="start")
+    for errors, dash, label, below in (
+        (means, "none", "expected", 14),
+        (bounds, "5 3", "95 %", -2),
+    ):
+        points = [(across(a), up(e)) for a, e in zip(amounts, errors, strict=True)]
+        path = " ".join(f"{x:g},{y:g}" for x, y in points)
+        stroke = {"fill": "none", "stroke": svg.CURVE, "stroke-width": "1.8"}
+        SubElement(root, "polyline", {"points": path, "stroke-dasharray": dash, **stroke})
+        svg.text(
+            root,
+            (points[1][0], points[1][1] + below),
+            label,
+            anchor="start" if below < 0 else "end",
+        )
+    return tostring(root, encoding="unicode")
+
+
+def _axes(root: Element, across: _Scale, up: _Scale, name: str) -> None:
+    for error in up.ticks():
+        svg.line(root, (across.start, up(error)), (across.stop, up(error)), opacity=0.16)
+        svg.text(root, (across.start - 8, up(error) + 4), f"{error:g}", anchor="end")
+    for amount in across.ticks():
+        svg.line(root, (across(amount), up.start), (across(amount), up.start + 4), opacity=0.5)
+        svg.text(root, (across(amount), up.start + 17), f"{amount:g}", anchor="middle")
+    svg.line(root, (across.start, up.start), (across.stop, up.start), opacity=0.5)
+    middle = (across.start + across.stop) / 2
+    svg.text(root, (middle, svg.HEIGHT + 14), f"{name} (rank error above)", anchor="middle")
+
+
+def html(plan: Plan) -> str:
+    """A plan for a notebook: both tables, and what they rest on."""
+    root = Element("div", style="max-width:860px;line-height:1.4")
+    SubElement(root, "p").text = f"{title(plan)}."
+    tables = SubElement(root, "div", style="display:flex;flex-wrap:wrap;gap:8px 28px")
+    for columns in (_mechanisms(plan), _by_quantile(plan)):
+        tables.append(_html_table(columns))
+    words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
+    SubElement(root, "p", style=PRIVATE).text = words
+    return tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _html_table(columns: dict[str, list[str]]) -> Element:
+    box = Element("div", style="max-height:320px;overflow:auto")
+    found = SubElement(box, "table", style="border-collapse:collapse;margin:0")
+    head = SubElement(SubElement(found, "thead"), "tr")
+    sides = ["left", *["right"] * (len(columns) - 1)]
+    for name, side in zip(columns, sides, strict=True):
+        SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = name
+    body = SubElement(found, "tbody")
+    for cells in zip(*columns.values(), strict=True):
+        row = SubElement(body, "tr", style="background:transparent")
+        for cell, side in zip(cells, sides, strict=True):
+            SubElement(row, "td", style=f"{CELL}{side};white-space:nowrap").text = cell
+    return box

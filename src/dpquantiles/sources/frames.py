@@ -1,0 +1,51 @@
+"""Small results as frames of the library that the data came from."""
+
+import sys
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from dpquantiles import require
+from dpquantiles.errors import MissingBackend
+from dpquantiles.sources.tables import Table
+
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+"""Libraries that hold a result in memory."""
+
+COLLECTED = {"dask": "pandas"}
+"""Where results of engines that hold none themselves go; all others to PyArrow."""
+
+
+def backend_of(table: Table) -> str:
+    """The library of the results for a table: its own, or the one that collects it."""
+    return table.engine if table.engine in BACKENDS else COLLECTED.get(table.engine, "pyarrow")
+
+
+def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
+    """Columns as a frame of a library."""
+    require.choice(BACKENDS, backend=backend)
+    import narwhals.stable.v2 as nw
+
+    lists = {name: list(values) for name, values in columns.items()}
+    try:
+        return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+    except ImportError:
+        raise MissingBackend(
+            f"a frame of {backend} needs that library: pip install 'dpquantiles[{backend}]'"
+        ) from None
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores behind it as keep it apart from those that are taken."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def any_backend() -> str:
+    """A library that is there, loaded ones first, for results that came without one."""
+    from importlib.util import find_spec
+
+    for name in (*(b for b in BACKENDS if b in sys.modules), *BACKENDS):
+        if name in sys.modules or find_spec(name):
+            return name
+    raise MissingBackend("a frame needs a library: pip install 'dpquantiles[pandas]'")

@@ -1,0 +1,206 @@
+"""The rows of a table by group, read in portions that fit in memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
+from dpquantiles.kinds import Kind
+from dpquantiles.kinds import column as as_numbers
+from dpquantiles.privacy import Units
+from dpquantiles.sources import memory
+from dpquantiles.sources.keys import Key, KeyColumns, as_columns
+from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.scan import collected
+from dpquantiles.sources.source import Source, open_source
+from dpquantiles.sources.tables import Table
+from dpquantiles.sources.units import bound_rows, is_untyped, present
+from dpquantiles.views import SortedView, stand_in
+from dpquantiles.views.groups import Groups
+from dpquantiles.views.protocol import Ints
+
+VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
+"""Columns under names of their own: one column of the table may serve twice."""
+
+MOST_ROWS = 5_000_000
+"""Rows of a lazy table that are fetched at once; groups with more are scanned where they are."""
+
+
+class Portion(NamedTuple):
+    """Some groups: their places in the list of keys, and their records."""
+
+    places: Ints
+    records: Groups | SortedView
+    """Of several groups, or of a single one that is too large to be fetched."""
+
+
+@dataclass(frozen=True)
+class GroupedColumn:
+    """One column of a table with the columns that name its groups; nothing has been read."""
+
+    table: Table
+    keys: KeyColumns
+    column: str
+    source: Source
+
+    @classmethod
+    def of(
+        cls, table: Table, keys: KeyColumns, column: str, stated: Kind | None
+    ) -> "GroupedColumn":
+        """The named column; its type is public, like those of the keys."""
+        return cls(table, keys, column, open_source(table, column, stated))
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its values."""
+        return self.source.kind
+
+    def rows(
+        self, keys: Sequence[Key] | None, units: Units, missing: Any, bits: Bits
+    ) -> "GroupedRows":
+        """The rows of these groups, or of all groups, that count.
+
+        What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
+        """
+        import narwhals.stable.v2 as nw
+
+        names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
+        parts = [nw.col(by).alias(name) for by, name in zip(self.keys.by, names, strict=True)]
+        people = [] if units.column is None else [nw.col(units.column).alias(UNIT)]
+        frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
+        # Rows without a key go first, because some libraries write a null as the text "None".
+        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+        types = zip(names, self.keys.types, strict=True)
+        frame = frame.with_columns(*(comparable(frame, name, stated) for name, stated in types))
+        if keys is not None:
+            frame = listed(frame, names, keys)
+        if isinstance(missing, str) and missing == "drop":
+            frame = present(Table(frame), VALUE).frame
+        if units.column is not None:
+            frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
+        return GroupedRows(Table(frame), names, self.source)
+
+
+def comparable(frame: Any, name: str, stated: str) -> Any:
+    """A part of the keys in a type that holds all keys which may be listed, so that none wraps."""
+    import narwhals.stable.v2 as nw
+
+    part, dtype = nw.col(name), frame.collect_schema()[name]
+    if stated == "int":
+        return part if dtype == nw.UInt64 else part.cast(nw.Int64)
+    if stated != "str":
+        return part
+    if isinstance(frame, nw.LazyFrame) or not is_untyped(frame[name]):
+        return part.cast(nw.String)
+    cells = [str(cell).encode("utf-8", "backslashreplace").decode() for cell in frame[name]]
+    return nw.new_series(name, cells, nw.String, backend=frame.implementation)
+
+
+def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
+    """The rows whose keys are among these, part by part."""
+    import narwhals.stable.v2 as nw
+
+    schema, lazy = frame.collect_schema(), isinstance(frame, nw.LazyFrame)
+
+    def among(name: str, parts: list[Any]) -> Any:
+        distinct: Any = list(dict.fromkeys(parts))
+        if not lazy:
+            distinct = nw.new_series(name, distinct, schema[name], backend=frame.implementation)
+        return nw.col(name).is_in(distinct)
+
+    columns = zip(names, as_columns(keys, len(names)), strict=True)
+    return frame.filter(*(among(name, parts) for name, parts in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows of groups, in memory or where they are: the parts of their keys, and their values."""
+
+    table: Table
+    names: tuple[str, ...]
+    source: Source
+
+    def _collected(self, frame: Any) -> Any:
+        if not self.table.lazy or not isinstance(self.source, LazyColumn):
+            return frame
+        return collected(self.source.numbers, frame)
+
+    @cached_property
+    def counts(self) -> dict[Key, int]:
+        """All keys that occur, in ascending order, and how many rows each has."""
+        import narwhals.stable.v2 as nw
+
+        counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
+        found = self._collected(counted).select(*self.names, COUNT).rows()
+        return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
+
+    def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
+        """The records of these groups on a grid, so many groups at a time as fit in memory."""
+        for places in self._places(keys):
+            asked = [keys[place] for place in places.tolist()]
+            if len(asked) == 1 and self.counts.get(asked[0], 0) > MOST_ROWS:
+                yield Portion(places, self._view(asked[0], grid, missing))
+            else:
+                whole = len(asked) == len(keys)
+                frame = self.table.frame
+                frame = frame if whole else listed(frame, self.names, asked)
+                coded = self._coded(self._collected(frame), asked)
+                yield Portion(places, on_grid(grid, missing, *coded, len(asked)))
+
+    def _places(self, keys: Sequence[Key]) -> list[Ints]:
+        """Runs of keys with few enough rows together; a table in memory is read in one go."""
+        if not self.table.lazy:
+            return [np.arange(len(keys))]
+        held = np.array([self.counts.get(key, 0) for key in keys], dtype=np.int64)
+        runs: list[list[int]] = [[]]
+        rows = 0
+        for place, count in enumerate(held.tolist()):
+            if runs[-1] and rows + count > MOST_ROWS:
+                runs.append([])
+                rows = 0
+            runs[-1].append(place)
+            rows += count
+        return [np.array(run, dtype=np.int64) for run in runs]
+
+    def _view(self, key: Key, grid: Grid, missing: Any) -> SortedView:
+        """One group by scans of the table where it is."""
+        frame = listed(self.table.frame, self.names, [key]).select(VALUE)
+        return LazyColumn.of(Table(frame), VALUE).view(grid, missing)
+
+    def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
+        """The group of every row, by its place in the list, and its value; other rows left out."""
+        import narwhals.stable.v2 as nw
+
+        schema = frame.collect_schema()
+        columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
+        coded = nw.from_dict(
+            {**columns, CODE: list(range(len(keys)))},
+            schema={**{name: schema[name] for name in self.names}, CODE: nw.Int64},
+            backend=frame.implementation,
+        )
+        # A row must be in one group only, whatever a library takes for equal.
+        coded = coded.unique(list(self.names), keep="any")
+        joined = frame.join(coded, on=list(self.names), how="inner")
+        codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
+        return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
+
+
+def _plain(part: Any) -> Any:
+    """A part of a key without the type of a library."""
+    return part.item() if isinstance(part, np.generic) else part
+
+
+def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
+    """Rows on the grid, by group; missing values as the policy says."""
+    numbers, absent = as_numbers(grid.kind, typed.values)
+    steps, filling = grid.encode(numbers), stand_in(grid, missing)
+    if absent is not None and isinstance(missing, str) and missing == "drop":
+        codes, steps = codes[~absent], steps[~absent]
+    elif absent is not None:
+        steps = np.where(absent, filling, steps)
+    return Groups.of(grid, codes, steps, count)

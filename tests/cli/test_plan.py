@@ -1,0 +1,113 @@
+"""`dpquantiles plan` and `release --dry-run`: pictures, JSON, and nothing read."""
+
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from tests.cli.conftest import Command
+
+PLAN = ("plan", "--size", "2000", "-q", "quartiles", "--bounds", "0.0", "120.0")
+
+
+def test_a_plan_shows_tables_a_picture_and_its_assumption(run: Command) -> None:
+    done = run(*PLAN, "--epsilon", "1")
+    assert done.code == 0
+    for words in (
+        "for 3 quantiles of 2,000 records at epsilon = 1",
+        "evenly spread over 0.5 of the bounds",
+        "joint_exp (auto)",
+        "Error against budget",
+        "epsilon = 0.1",
+        "─●",
+        "in values",
+    ):
+        assert words in done.out
+
+
+def test_a_plan_as_json(run: Command) -> None:
+    plain = run(*PLAN, "--rho", "0.5", "--json").json
+    assert plain["budget"]["rho"] == 0.5
+    assert plain["size"] == 2000
+    assert len(plain["table"][0]["bound95"]) == 3
+
+
+def test_a_plan_draws_itself(run: Command, tmp_path: Path) -> None:
+    path = tmp_path / "plan.svg"
+    done = run(*PLAN, "-e", "1", "--plot", path)
+    assert done.code == 0
+    assert "drew error against budget" in done.err
+    root = fromstring(path.read_text("utf-8"))
+    assert root.tag.endswith("svg")
+    assert len([e for e in root.iter() if e.tag.endswith("polyline")]) == 2
+    assert run(*PLAN, "-e", "1", "--plot", tmp_path / "no" / "x.svg").code == 2
+
+
+def test_the_smallest_epsilon_is_found(run: Command) -> None:
+    done = run(*PLAN, "--rank-error", "0.01", "--json")
+    assert done.code == 0
+    assert "is the smallest" in done.err
+    bounds = next(r for r in done.json["table"] if r["mechanism"] == done.json["auto"]["mechanism"])
+    assert max(bounds["bound95"]) <= 0.0103 * 2000
+
+
+def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
+    rest = ("--size", "100", "-q", "median", "-e", "1", "--json")
+    assert run("plan", "--bounds", "0", "120", *rest).json["grid"]["points"] == 121
+    assert run("plan", "--bounds", "0.0", "120.0", *rest).json["grid"]["points"] > 2**30
+    assert (
+        run("plan", "--bounds", "0", "120", "--type", "float", *rest).json["grid"]["points"] > 999
+    )
+    days = run("plan", "--bounds", "2024-01-01", "2024-12-31", *rest).json["grid"]
+    assert (days["lower"], days["points"]) == ("2024-01-01", 366)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", "0"), "epsilon must be positive"),
+        ((), "epsilon must be given"),
+        (("--epsilon", "1", "--rank-error", "0.01"), "rank-error must stand in place"),
+        (("--rank-error", "0"), "rank_error must be positive"),
+        (("--rank-error", "-1"), "rank_error must be positive"),
+        (("--epsilon", "1", "--data", "tide"), "did you mean 'tied'?"),
+        (("--epsilon", "1", "--spread", "7"), "spread must be a fraction"),
+        (("--epsilon", "1", "--spread", "9:5"), "spread must be a pair low < high"),
+        (("--epsilon", "1", "--size", "0"), "size must be at least 1"),
+        (("--epsilon", "1", "--size", "x"), "size must be a whole number"),
+    ],
+)
+def test_bad_options_are_named(run: Command, options: tuple[str, ...], message: str) -> None:
+    done = run(*PLAN, *options)
+    assert done.code == 2
+    assert message in done.err
+    assert done.out == ""
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> tuple[str, ...]:
+    """A dry run on a file whose records nobody could read."""
+    file = tmp_path / "people.csv"
+    file.write_text("age\nnobody reads this\n", encoding="utf-8")
+    return ("release", str(file), "-c", "age", "-q", "median", "-e", "1", "--dry-run")
+
+
+def test_a_dry_run_reads_nothing(run: Command, release: tuple[str, ...]) -> None:
+    done = run(*release, "--bounds", "0", "120", "--size", "3000")
+    assert done.code == 0
+    assert "no record was read" in done.out
+    assert "one quantile of 3,000 records" in done.out
+    assert done.err == ""
+
+
+def test_a_dry_run_says_what_it_does_not_know(run: Command, release: tuple[str, ...]) -> None:
+    assert "number of records is not known: 10,000 assumed" in run(*release).err
+    done = run(*release, "--neighbors", "add-remove")
+    assert "a fifth of the budget buys their number" in done.err
+    assert "epsilon = 0.8" in done.out
+
+
+def test_a_dry_run_checks_its_parameters(run: Command, release: tuple[str, ...]) -> None:
+    done = run(*release, "--mechanism", "joint-exp")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean 'joint_exp'?" in done.err

@@ -1,0 +1,204 @@
+"""What a release owes to units: tables that differ in one unit are hard to tell apart.
+
+All tables of few rows, all units, every choice of the rows that are kept, and all answers: the laws
+are added up, not sampled. Budgets come from the plan of the release itself.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.engine import Request
+from dpquantiles.group_engine import Grouping, Plan
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.private_keys import PrivateKeys
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
+from dpquantiles.sources.keys import KeyColumns
+from dpquantiles.views.groups import SortedSteps
+
+Row = tuple[str, int]
+"""Its group and its value."""
+Rows = tuple[Row, ...]
+Output = tuple[Any, ...]
+Law = dict[Output, float]
+
+GRID = dpq.UniformGrid(0, 1, 1)
+KEYS = ("a", "b")
+COLUMNS = KeyColumns(("group",), ("str",))
+ROWS: tuple[Row, ...] = tuple(itertools.product(KEYS, (0, 1)))
+
+
+def kept(unit: Rows, k: int) -> Iterator[tuple[float, Rows]]:
+    """Every choice of rows of one unit, with its probability."""
+    choices = list(itertools.combinations(unit, min(k, len(unit))))
+    for choice in choices:
+        yield 1 / len(choices), choice
+
+
+def mixture(table: tuple[Rows, ...], k: int, law: Callable[[Rows], Law]) -> Law:
+    """The law of a release on the rows that are kept of a table, given as its units' rows."""
+    total: Counter[Output] = Counter()
+    for choice in itertools.product(*(kept(unit, k) for unit in table)):
+        chance = math.prod(weight for weight, _ in choice)
+        rows = tuple(sorted(row for _, part in choice for row in part))
+        for output, probability in law(rows).items():
+            total[output] += chance * probability  # type: ignore[assignment]
+    return dict(total)
+
+
+@cache
+def answers(mechanism: JointExp, records: tuple[int, ...]) -> Law:
+    """The law of one group."""
+    law = mechanism.law(SortedSteps(GRID, np.array(records, dtype=np.int64)))
+    found = itertools.combinations_with_replacement((0, 1), len(mechanism.q))
+    return {answer: math.exp(law.log_probability(answer)) for answer in found}
+
+
+def of_all_keys(plan: Plan, rows: Rows, size: int) -> Law:
+    """The law of all groups with public keys."""
+    mechanism = plan.build(size)
+    assert isinstance(mechanism, JointExp)
+    parts = [
+        answers(mechanism, tuple(sorted(value for group, value in rows if group == key)))
+        for key in KEYS
+    ]
+    return {
+        tuple(answer for answer, _ in outcome): math.prod(p for _, p in outcome)
+        for outcome in itertools.product(*(part.items() for part in parts))
+    }
+
+
+def excess(one: Law, other: Law, epsilon: float) -> float:
+    """The largest P[S] - exp(epsilon) P'[S] over all sets of outputs."""
+    parts = (p - math.exp(epsilon) * other.get(output, 0.0) for output, p in one.items())
+    return math.fsum(part for part in parts if part > 0)
+
+
+def worst(
+    tables: Iterator[tuple[Rows, ...]], k: int, law: Callable[[Rows], Law], epsilon: float
+) -> float:
+    """The largest excess over all tables and all of their units, removed or added."""
+    found = 0.0
+    for table in tables:
+        whole = mixture(table, k, law)
+        for i in range(len(table)):
+            rest = mixture(table[:i] + table[i + 1 :], k, law)
+            found = max(found, excess(whole, rest, epsilon), excess(rest, whole, epsilon))
+    return found
+
+
+def tables(sizes: tuple[int, ...], rows: tuple[Row, ...] = ROWS) -> Iterator[tuple[Rows, ...]]:
+    """All tables whose units have these numbers of rows."""
+    units = [itertools.combinations_with_replacement(rows, size) for size in sizes]
+    return itertools.product(*units)
+
+
+def plan_of(budget: Guarantee, k: int, keys: Any = KEYS) -> Plan:
+    request = Request(q=(0.5,), budget=budget, grid=GRID)
+    sizes = None if isinstance(keys, str) else SIZE
+    grouping = Grouping(by="group", keys=keys, size=sizes, units=Units.of("unit", k))
+    return Plan.of(COLUMNS, grouping, request)
+
+
+BUDGET = PureDP(epsilon=1.2, neighbors=Neighbors.ADD_REMOVE)
+SLACK, SIZE = 1e-9, 3
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(3,), (2, 1), (1, 3)])
+def test_units_in_several_groups_are_protected(k: int, sizes: tuple[int, ...]) -> None:
+    plan = plan_of(BUDGET, k)
+    assert plan.guarantee == replace(BUDGET, unit="unit")
+    found = worst(tables(sizes), k, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon)
+    assert found <= SLACK
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_units_are_protected_over_all_neighboring_tables(k: int) -> None:
+    """One group: three units of up to four rows."""
+    plan = plan_of(BUDGET, k)
+    values = tuple(("a", value) for value in (0, 1))
+    for sizes in ((4, 1), (2, 3), (1, 2, 2)):
+        every = tables(sizes, values)
+        assert worst(every, k, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon) <= SLACK
+
+
+def test_too_large_a_row_budget_is_caught() -> None:
+    """A row that may spend what a unit may spend breaks the promise."""
+    plan = plan_of(BUDGET, 2)
+    broken = replace(plan, request=replace(plan.request, budget=BUDGET))
+    found = worst(tables((2, 1)), 2, lambda rows: of_all_keys(broken, rows, SIZE), BUDGET.epsilon)
+    assert found > 0.01
+
+
+def test_too_many_rows_are_caught() -> None:
+    """More rows than are paid for break the promise."""
+    plan = plan_of(BUDGET, 1)
+    found = worst(tables((2, 1)), 2, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon)
+    assert found > 0.01
+
+
+def of_private_keys(plan: Plan, rows: Rows) -> Law:
+    """The law of keys that are found in the data: what each group shows, and its answers."""
+    selection = plan.selection
+    assert isinstance(selection, PrivateKeys)
+    found: Law = {(): 1.0}
+    for key in KEYS:
+        records = tuple(sorted(value for group, value in rows if group == key))
+        shown = of_one_key(plan, selection, records)
+        found = {
+            (*before, *after): p * r for before, p in found.items() for after, r in shown.items()
+        }
+    return found
+
+
+def of_one_key(plan: Plan, selection: PrivateKeys, records: tuple[int, ...]) -> Law:
+    k, n = selection.threshold, len(records)
+    noise = {z: math.exp(-selection.epsilon * abs(z)) for z in range(-k, k + 1)}
+    total = math.fsum(noise.values())
+    shown: Counter[Output] = Counter()
+    for z, weight in noise.items():
+        if n == 0 or n + z <= k:
+            shown[(None,)] += weight / total  # type: ignore[assignment]
+            continue
+        mechanism = plan.build(n + z)
+        assert isinstance(mechanism, JointExp)
+        for answer, probability in answers(mechanism, records).items():
+            shown[((n + z, answer),)] += weight / total * probability  # type: ignore[assignment]
+    return dict(shown)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_private_keys_are_private_over_all_neighboring_tables(k: int) -> None:
+    budget = ApproxDP(epsilon=4.0, delta=0.3, neighbors=Neighbors.ADD_REMOVE)
+    plan = plan_of(budget, k, keys="private")
+    assert plan.guarantee == replace(budget, unit="unit")
+    for sizes in ((2,), (2, 1), (1, 2)):
+        found = worst(tables(sizes), k, lambda rows: of_private_keys(plan, rows), budget.epsilon)
+        assert 0 < found <= budget.delta
+
+
+def test_swap_of_a_unit_replaces_one_row() -> None:
+    """One row per unit, no groups: the public number of units is the number of kept rows."""
+    budget = PureDP(epsilon=1.0)
+    row = Units.of("unit", 1).price(budget, grouped=False)
+    mechanism = Request(q=(0.5,), budget=row, grid=GRID).build()
+    assert isinstance(mechanism, JointExp)
+
+    def law(rows: Rows) -> Law:
+        return answers(mechanism, tuple(sorted(value for _, value in rows)))
+
+    values = tuple(("a", value) for value in (0, 1))
+    units = [u for n in (1, 2, 3) for u in itertools.combinations_with_replacement(values, n)]
+    for rest in units:
+        laws = [mixture((unit, rest), 1, law) for unit in units]
+        for one, other in itertools.permutations(laws, 2):
+            assert excess(one, other, budget.epsilon) <= SLACK

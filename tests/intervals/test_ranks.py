@@ -1,0 +1,125 @@
+"""Measured ranks: the chance of a miss, exactly, and the shape of intervals."""
+
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpquantiles import Intervals
+from dpquantiles.intervals import MeasuredRanks
+from dpquantiles.kinds import INTEGER
+
+ENDS = (0, 99)
+
+
+def measured(counts: Sequence[int], rate: float, *, public: int | None) -> MeasuredRanks:
+    """Cuts at 10, 20, ...: the value k itself starts the cell above its cut."""
+    cuts = range(10, 10 * len(counts), 10)
+    return MeasuredRanks(
+        asked=Intervals(),
+        lower=tuple(cuts),
+        upper=tuple(cut - 1 for cut in cuts),
+        counts=tuple(counts),
+        rate=rate,
+        size=public,
+        ends=ENDS,
+    )
+
+
+def miss_chance(counts: Sequence[int], q: float, level: float, rate: float, *, public: bool) -> Any:
+    """The exact chance that either end is wrong, over all noise up to a bound."""
+    n, most = sum(counts), math.ceil(10 / rate)
+    one = np.exp(-rate * np.abs(np.arange(-most, most + 1)))
+    one /= one.sum()
+    wanted, below = Intervals(level), dict(zip(range(10, 100, 10), np.cumsum(counts), strict=False))
+    missed = np.zeros(2)
+    for noise in itertools.product(range(-most, most + 1), repeat=len(counts)):
+        noisy = [count + z for count, z in zip(counts, noise, strict=True)]
+        ranks = measured(noisy, rate, public=n if public else None)
+        # A value at the far side cannot hide a wrong end.
+        lower = ranks.interval(q, ENDS[1], wanted).lower
+        upper = ranks.interval(q, ENDS[0], wanted).upper
+        wrong = [
+            lower != ENDS[0] and below[lower] >= q * n,
+            upper != ENDS[1] and below[upper + 1] <= q * n,
+        ]
+        missed += np.array(wrong) * np.prod([one[z + most] for z in noise])
+    return missed
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.parametrize("level", [0.7, 0.95])
+@pytest.mark.parametrize(
+    ("counts", "q"),
+    [((5, 5), 0.5), ((3, 9), 0.25), ((0, 4), 0.2), ((2, 0, 2), 0.5)],
+)
+def test_the_chance_of_a_miss_is_exact_and_small(
+    counts: tuple[int, ...], q: float, level: float, public: bool
+) -> None:
+    rate = 1.0 if len(counts) == 2 else 2.0
+    missed = miss_chance(counts, q, level, rate, public=public)
+    assert (missed <= (1 - level) / 2 + 1e-4).all()
+    if counts[0] == q * sum(counts):
+        # On the cut itself a miss needs the least noise, and the level is nearly used up.
+        assert missed.max() > (1 - level) / 2 * math.exp(-2 * rate)
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_the_chance_of_missing_the_population_is_exact_and_small(public: bool) -> None:
+    """A cut just above the quantile, over all samples and all noise: only chance can pass it."""
+    n, q, rate, most, wanted = 20, 0.4, 2.0, 4, Intervals(0.6, of="population")
+    one = np.exp(-rate * np.abs(np.arange(-most, most + 1)))
+    one /= one.sum()
+    missed = 0.0
+    for below, left, right in itertools.product(
+        range(n + 1), range(-most, most + 1), range(-most, most + 1)
+    ):
+        counts = [below + left, n - below + right]
+        ranks = measured(counts, rate, public=n if public else None)
+        if ranks.interval(q, ENDS[1], wanted).lower != ENDS[0]:
+            missed += stats.binom.pmf(below, n, q) * one[left + most] * one[right + most]
+    assert (1 - 0.6) / 2 / 20 <= missed <= (1 - 0.6) / 2
+
+
+def test_the_walk_stops_at_the_first_cut_that_is_not_refuted() -> None:
+    """Noise that makes an inner cut look clear must not carry the end past an outer one."""
+    wanted = Intervals(0.9)
+    clear = measured([10, 0, 0, 90], 2.0, public=100)
+    assert clear.interval(0.5, 50, wanted).lower == 30
+    dented = measured([60, -50, 0, 90], 2.0, public=100)
+    assert dented.interval(0.5, 50, wanted).lower == ENDS[0]
+
+
+def test_intervals_hold_their_answers_and_grow_with_the_level() -> None:
+    ranks = measured([30, 10, 10, 10, 10, 30], 0.5, public=100)
+    previous = None
+    for level in (0.1, 0.5, 0.9, 0.99, 0.9999):
+        lower, upper = ranks.interval(0.5, 33, Intervals(level))
+        assert lower <= 33 <= upper
+        if previous:
+            assert lower <= previous[0]
+            assert upper >= previous[1]
+        previous = (lower, upper)
+    population = ranks.interval(0.5, 33, Intervals(0.9, of="population"))
+    data = ranks.interval(0.5, 33, Intervals(0.9))
+    assert population.lower <= data.lower
+    assert population.upper >= data.upper
+
+
+@pytest.mark.parametrize("public", [None, 60])
+def test_extremes_reach_the_ends(public: int | None) -> None:
+    ranks = measured([20, 20, 20], 3.0, public=public)
+    assert ranks.interval(0.0, 5, Intervals()) == (0, 9)
+    assert ranks.interval(1.0, 50, Intervals()) == (20, 99)
+    assert measured([60], 3.0, public=public).interval(0.5, 50, Intervals()) == ENDS
+
+
+def test_ranks_are_written_and_read() -> None:
+    ranks = measured([20, -3, 20], 0.1 + 0.2, public=None)
+    plain = json.loads(json.dumps(ranks.to_dict(INTEGER)))
+    assert MeasuredRanks.from_dict(plain, INTEGER) == ranks

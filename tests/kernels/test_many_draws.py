@@ -1,0 +1,112 @@
+"""Draws for many columns at once: each has exactly the probability that its masses say."""
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpquantiles.kernels import many_draws
+
+
+class Scripted:
+    """Bits that were written down beforehand."""
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def getrandbits(self, k: int) -> int:
+        value = self.left.pop(0)
+        assert 0 <= value < 2**k or value == 0
+        return value
+
+
+def row(*words: int) -> int:
+    """Words as one long number, the first one lowest."""
+    return sum(word << (64 * place) for place, word in enumerate(words))
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.1, 1 / 3, 2.0**-11, 1e-5])
+def test_a_coin_compares_64_bits(probability: float) -> None:
+    edge = int(probability * 2.0**64)
+    drawn = Scripted(row(edge - 1, edge + 1, 0, 2**64 - 1))
+    heads = many_draws.coins(drawn, np.full(4, probability))
+    assert heads.tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("probability", [1e-5, 2.0**-70, 1e-300])
+@pytest.mark.parametrize("offset", [-1, 0])
+def test_a_tie_is_settled_by_the_bits_that_are_left(probability: float, offset: int) -> None:
+    edge = int(probability * 2.0**64)
+    rest = probability * 2.0**64 - edge
+    numerator, denominator = rest.as_integer_ratio()
+    assert numerator > 0
+    drawn = Scripted(row(edge), numerator + offset)
+    assert denominator > 1
+    assert many_draws.coins(drawn, np.array([probability])).tolist() == [offset < 0]
+
+
+def test_a_coin_without_probability_never_falls() -> None:
+    assert not many_draws.coins(Scripted(row(0), 0), np.array([0.0])).any()
+
+
+def test_choices_follow_their_masses() -> None:
+    bits, count = random.Random(5), 20_000
+    for first, second in ((1.0, 3.0), (3.0, 1.0), (2.0, 2.0), (0.0, 1.0), (1.0, 0.0)):
+        chosen = many_draws.choose_first(bits, np.full(count, first), np.full(count, second))
+        share = first / (first + second)
+        if share in (0.0, 1.0):
+            assert chosen.all() == bool(share)
+        else:
+            assert stats.binomtest(int(chosen.sum()), count, share).pvalue > 1e-3
+            assert stats.binomtest(int(chosen.sum()), count, share * 0.9).pvalue < 1e-6
+
+
+def test_choices_of_logarithms_and_of_doubles_agree() -> None:
+    bits, count = random.Random(6), 20_000
+    logs = np.full(count, -700.0), np.full(count, -700.0 + math.log(4))
+    chosen = many_draws.choose_first_of_logs(bits, *logs)
+    assert stats.binomtest(int(chosen.sum()), count, 0.2).pvalue > 1e-3
+    nothing = many_draws.choose_first_of_logs(bits, logs[0], np.full(count, -np.inf))
+    assert nothing.all()
+
+
+def test_faint_odds_are_tossed_by_their_logarithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def faint(_: object, log_odds: float) -> bool:
+        asked.append(log_odds)
+        return True
+
+    monkeypatch.setattr(many_draws, "_faint_coin", faint)
+    first, second = np.array([1e-300, 1.0]), np.array([1.0, 1e-250])
+    chosen = many_draws.choose_first(random.Random(1), first, second)
+    assert chosen.tolist() == [True, False]
+    assert asked == pytest.approx([-300 * math.log(10), -250 * math.log(10)])
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 8])
+def test_rows_are_drawn_by_weight_in_every_column(length: int) -> None:
+    copies = 8000
+    patterns = np.array([np.arange(1.0, length + 1), np.arange(length, 0.0, -1), np.ones(length)])
+    drawn = many_draws.weighted(random.Random(length), np.repeat(patterns, copies, axis=0).T)
+    for pattern, found in zip(patterns, drawn.reshape(3, copies), strict=True):
+        counts = np.bincount(found, minlength=length)
+        assert len(counts) == length
+        if length > 1:
+            expected = copies * pattern / pattern.sum()
+            assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+def test_integers_below_bounds_are_uniform() -> None:
+    bounds = np.tile([1, 2, 3, 2**62 - 1], 3000)
+    drawn = many_draws.below(random.Random(9), bounds)
+    assert (drawn >= 0).all()
+    assert (drawn < bounds).all()
+    assert not drawn[0::4].any()
+    for bound, place in ((2, 1), (3, 2)):
+        counts = Counter(drawn[place::4].tolist())
+        assert stats.chisquare([counts[k] for k in range(bound)]).pvalue > 1e-3
+    assert stats.kstest(drawn[3::4] / 2.0**62, "uniform").pvalue > 1e-3

@@ -1,0 +1,286 @@
+"""JointExp on many groups: each group has the law that it has by itself."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
+from dpquantiles.kernels.algebra import Logarithms
+from dpquantiles.mechanisms import joint_exp_groups
+from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
+from dpquantiles.views.groups import Groups
+from tests.mechanisms.joint_exp_checks import Answer, Explorer, all_answers, fit
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def grouped(data: Sequence[Sequence[int]], points: int) -> Groups:
+    codes = np.repeat(np.arange(len(data)), [len(records) for records in data])
+    steps = np.array([step for records in data for step in records], dtype=np.int64)
+    shuffled = np.random.default_rng(0).permutation(len(steps))
+    grid = dpq.UniformGrid(0, points - 1, 1)
+    return Groups.of(grid, codes[shuffled], steps[shuffled], len(data))
+
+
+def sized(mechanism: dpq.JointExp, size: int) -> dpq.JointExp:
+    return mechanism if mechanism.neighbors == "swap" else replace(mechanism, size=size)
+
+
+def batch_of(mechanism: dpq.JointExp, groups: Groups, sizes: Ints) -> Batch:
+    setting = joint_exp_groups._setting(mechanism, groups.grid.size)
+    chunk = np.arange(len(groups))
+    return Batch.of(setting, np.asarray(sorted(mechanism.q)), groups, chunk, sizes)
+
+
+def small_cases() -> Iterator[tuple[dpq.JointExp, Groups, Ints]]:
+    rng = np.random.default_rng(3)
+    for case in range(120):
+        points, m, count = (int(rng.integers(*ends)) for ends in ((2, 9), (1, 5), (1, 6)))
+        q = tuple(sorted(rng.choice([0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.9, 1.0], m).tolist()))
+        swap = case % 2 == 0
+        mechanism = dpq.JointExp(
+            q=q,
+            epsilon=float(rng.uniform(0.5, 4)),
+            reach=int(rng.integers(1, 9)),
+            neighbors="swap" if swap else "add-remove",
+            size=None if swap else 0,
+        )
+        data = [rng.integers(0, points, rng.integers(0, 10)).tolist() for _ in range(count)]
+        groups = grouped(data, points)
+        sizes = groups.n if swap else np.maximum(0, groups.n + rng.integers(-4, 5, count))
+        yield mechanism, groups, sizes
+
+
+def check_masses(
+    mechanism: dpq.JointExp, groups: Groups, sizes: Ints, tolerance: float = 1e-7
+) -> None:
+    found = batch_of(mechanism, groups, sizes).log_window()
+    for group, size in enumerate(sizes.tolist()):
+        alone = sized(mechanism, size).law(groups.view(group))
+        assert math.isclose(found[group], alone.log_window, abs_tol=tolerance)
+
+
+def test_masses_are_those_of_one_group() -> None:
+    for mechanism, groups, sizes in small_cases():
+        check_masses(mechanism, groups, sizes)
+
+
+def test_masses_of_real_sizes_are_those_of_one_group() -> None:
+    rng = np.random.default_rng(4)
+    grid = dpq.UniformGrid(0.0, 100.0)
+    sizes = np.array([0, 1, 90, 100, 101, 500, 1000, 1300, 3000])
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    values = rng.normal(50, 10, len(codes))
+    values[::3] = values[::3].round()
+    groups = Groups.of(grid, codes, grid.encode(values), len(sizes))
+    q = tuple(k / 10 for k in range(1, 10))
+    for mechanism in (
+        dpq.JointExp(q=q, epsilon=1.0),
+        dpq.JointExp(q=q, epsilon=1.0, neighbors="add-remove", size=0),
+        dpq.JointExp(q=(0.5,), epsilon=0.1),
+    ):
+        stated = sizes if mechanism.neighbors == "swap" else sizes + 7
+        # One setting for all sizes has a rate that is lower by some 1e-8.
+        check_masses(mechanism, groups, stated, tolerance=1e-5)
+
+
+def explored(batch: Batch, patch: Callable[..., None]) -> dict[Answer, float]:
+    """What the walks of a batch of one group really draw, by exploring every choice."""
+    explorer = Explorer()
+
+    def first(_: object, one: Any, two: Any) -> Any:
+        if not len(one):
+            return np.zeros(0, dtype=bool)
+        pair = [float(one[0]), float(two[0])]
+        return np.array([explorer.choose(pair if sum(pair) else [1.0, 0.0]) == 0])
+
+    def first_of_logs(_: object, one: Any, two: Any) -> Any:
+        return first(None, np.exp(one - np.maximum(one, two)), np.exp(two - np.maximum(one, two)))
+
+    def weighted(_: object, weights: Any) -> Any:
+        if not weights.shape[1]:
+            return np.zeros(0, dtype=np.int64)
+        top = weights.max() or 1.0
+        return np.array([explorer.choose((weights[:, 0] / top).tolist())])
+
+    def below(_: object, bounds: Any) -> Any:
+        return np.array([explorer.choose([1.0] * int(bound)) for bound in bounds], dtype=np.int64)
+
+    def repeats(_: object, choices: int, count: int) -> list[int]:
+        vectors = list(all_answers(choices, count))
+        return list(vectors[explorer.choose([1.0] * len(vectors))])
+
+    for name, function in (
+        ("choose_first", first),
+        ("choose_first_of_logs", first_of_logs),
+        ("weighted", weighted),
+        ("below", below),
+    ):
+        patch(many_draws, name, function)
+    patch(draws, "sorted_with_repeats", repeats)
+    found: Counter[Answer] = Counter()
+    while True:
+        answer = tuple(batch.draw(random.Random(0))[:, 0].tolist())
+        found[answer] += explorer.probability  # type: ignore[assignment]
+        if not explorer.advance():
+            return dict(found)
+
+
+WALKS = [
+    ((0.25, 0.5, 0.75), "swap", (1, 1, 1, 3, 4), 3),
+    ((0.0, 1.0), "swap", (), 2),
+    ((0.5, 0.5), "swap", (0, 2, 2), 4),
+    ((0.3, 0.9), "add-remove", (0, 3, 3, 4), 3),
+]
+
+
+@pytest.mark.parametrize(("q", "neighbors", "records", "size"), WALKS)
+@pytest.mark.parametrize("reach", [1, 2, 6])
+def test_the_walks_draw_the_law(
+    q: tuple[float, ...],
+    neighbors: str,
+    records: tuple[int, ...],
+    size: int,
+    reach: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = 5
+    mechanism = dpq.JointExp(
+        q=q,
+        epsilon=1.5,
+        reach=reach,
+        neighbors=neighbors,
+        size=None if neighbors == "swap" else size,
+    )
+    groups = grouped([records], points)
+    sizes = groups.n if neighbors == "swap" else np.array([size])
+    law = sized(mechanism, size).law(groups.view(0))
+    drawn = explored(batch_of(mechanism, groups, sizes), monkeypatch.setattr)
+    for answer in all_answers(points, len(q)):
+        expected = math.exp(law.log_probability(answer))
+        assert math.isclose(drawn.get(answer, 0.0), expected, rel_tol=1e-7), answer
+
+
+DATA: list[list[int]] = [[0, 0, 3, 3, 5], [1, 2, 2, 2], [], [4], [0, 1, 2, 3, 4, 5, 5]]
+
+
+def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
+    """Many copies of small groups side by side: what one column draws cannot leak into another."""
+    points, copies = 6, 4000
+    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.9), epsilon=2.0, reach=6)
+    groups = grouped([records for records in DATA for _ in range(copies)], points)
+    answers = draw_groups(mechanism, groups, groups.n, random.Random(8))
+    for place, records in enumerate(DATA):
+        drawn = Counter(answers[place * copies : (place + 1) * copies])
+        view = groups.view(place * copies)
+        assert view.n == len(records)
+        assert fit(drawn, mechanism.law(view), points) > 1e-3
+        if len(records) > 3:
+            for wrong in (0.6, 1.6):
+                other = replace(mechanism, epsilon=mechanism.epsilon * wrong).law(view)
+                assert fit(drawn, other, points) < 1e-6
+
+
+def test_draws_fit_the_law_where_sizes_are_stated() -> None:
+    points, copies = 6, 4000
+    mechanism = dpq.JointExp(q=(0.9, 0.3), epsilon=2.0, reach=5, neighbors="add-remove", size=0)
+    groups = grouped([records for records in DATA for _ in range(copies)], points)
+    stated = np.repeat([6, 3, 2, 80, 7], copies)
+    answers = draw_groups(mechanism, groups, stated, random.Random(8))
+    for place in range(len(DATA)):
+        drawn = Counter(answers[place * copies : (place + 1) * copies])
+        one = replace(mechanism, size=int(stated[place * copies]))
+        turned = Counter({answer[::-1]: count for answer, count in drawn.items()})
+        law = replace(one, q=(0.3, 0.9)).law(groups.view(place * copies))
+        assert fit(turned, law, points) > 1e-3
+
+
+def test_groups_that_do_not_pass_together_are_drawn_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    grid = dpq.UniformGrid(0, 10**6, 1)
+    codes = np.repeat([0, 1, 2], [20_000, 3, 0])
+    groups = Groups.of(grid, codes, rng.integers(0, 10**6, len(codes)), 3)
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0)
+    setting = joint_exp_groups._setting(mechanism, grid.size)
+    assert joint_exp_groups._pass_together(setting, groups.n, 1).tolist() == [False, True, True]
+    large, _, _ = draw_groups(mechanism, groups, groups.n, random.Random(1))
+    assert abs(large[0] - 500_000) < 20_000
+    many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), epsilon=1.0)
+    logarithms = joint_exp_groups._setting(many, grid.size)
+    assert isinstance(logarithms.algebra, Logarithms)
+    assert not joint_exp_groups._pass_together(logarithms, groups.n, 99).any()
+    assert [len(a) for a in draw_groups(many, groups, groups.n, random.Random(1))] == [99] * 3
+
+
+def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(6)
+    data = [rng.integers(0, 50, n).tolist() for n in rng.integers(0, 60, 40)]
+    groups = grouped(data, 50)
+    mechanism = dpq.JointExp(q=(0.2, 0.5), epsilon=1.0)
+    once = draw_groups(mechanism, groups, groups.n, random.Random(2))
+    assert draw_groups(mechanism, groups, groups.n, random.Random(2)) == once
+    monkeypatch.setattr(joint_exp_groups, "CELLS", 200)
+    chunks = list(joint_exp_groups._chunks(np.arange(40), groups.n))
+    assert len(chunks) > 10
+    assert sorted(np.concatenate(chunks).tolist()) == list(range(40))
+    again = draw_groups(mechanism, groups, groups.n, random.Random(2))
+    assert [len(answer) for answer in again] == [2] * 40
+
+
+def test_one_setting_serves_all_sizes() -> None:
+    mechanism = dpq.JointExp(q=(0.1, 0.5), epsilon=0.7)
+    setting = joint_exp_groups._setting(mechanism, 1000)
+    for n in (0, 1, 10, 10**6):
+        alone = mechanism._setting(n, 1000)
+        assert setting.reach == alone.reach
+        assert setting.rate <= alone.rate
+        assert math.isclose(setting.rate, alone.rate, rel_tol=1e-6)
+
+
+# Mutants: broken copies are caught by the checks above.
+
+
+def without_tie(*arguments: Any) -> Any:
+    weights = _sources(*arguments)
+    _, before, _, rank, _, standing = arguments
+    same = rank - before.first
+    held = (same < len(weights)) & (standing != many_backward.LOWER)
+    weights[same[held], np.flatnonzero(held)] = 0.0
+    return weights
+
+
+_sources = many_backward.Walks._sources
+_window = many_forward._window
+_lag = many_forward._lag
+
+
+def test_mutants_of_the_walks_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_backward.Walks, "_sources", without_tie)
+    with pytest.raises((AssertionError, IndexError)):
+        test_the_walks_draw_the_law((0.5, 0.5), "swap", (0, 2, 2), 4, 6, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("_window", lambda mass, advance, fall: _window(mass, advance + 1, fall)),
+        ("_window", lambda mass, advance, fall: _window(mass, advance, fall) * fall[1]),
+        ("_lag", lambda mass, advance, first: _lag(mass, np.maximum(advance - 1, 0), first)),
+        ("_cut", lambda *_: None),
+    ],
+)
+def test_mutants_of_the_masses_are_caught(
+    name: str, mutant: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many_forward, name, mutant)
+    with pytest.raises(AssertionError):
+        test_masses_are_those_of_one_group()

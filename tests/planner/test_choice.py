@@ -1,0 +1,143 @@
+"""auto: public numbers only, never for research only, near the best and never far from it."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles import privacy
+from dpquantiles.grid import Grid
+from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.planner import choice, tables
+from dpquantiles.planner.reference import reference
+from dpquantiles.planner.rehearsal import rehearse
+from dpquantiles.privacy import PureDP
+
+FINE = dpq.UniformGrid(0, 2**38 - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "data", "n", "m"),
+    [
+        ("joint_exp", "fine", "even", 1000, 29),
+        ("joint_exp", "coarse", "tied", 300, 9),
+        ("joint_exp", "float", "clustered", 1000, 9),
+        ("recursive_joint_exp", "fine", "even", 3000, 64),
+        ("recursive_joint_exp", "fine", "clustered", 1000, 29),
+        ("recursive_joint_exp", "middle", "tied", 1000, 99),
+        ("agg_tree", "fine", "even", 1000, 9),
+        ("agg_tree", "middle", "tied", 3000, 99),
+    ],
+)
+def test_the_table_is_what_rehearsals_give(name: str, grid: str, data: str, n: int, m: int) -> None:
+    row = tables.kept()[grid][data][name][tables.SIZES.index(n)]
+    again = tables.measured(name, grid, data, n, m, 200)
+    assert row[tables.COUNTS.index(m)] == pytest.approx(again, rel=0.15, abs=0.2)
+
+
+def test_the_table_is_complete() -> None:
+    for grid in tables.GRIDS:
+        for data in tables.DATA:
+            for name in tables.CANDIDATES:
+                rows = tables.kept()[grid][data][name]
+                assert len(rows) == len(tables.SIZES)
+                for row in rows:
+                    assert len(row) == len(tables.COUNTS)
+                    known = row if name != "joint_exp" else [x for x in row if x is not None]
+                    assert all(x is not None and x >= 0 for x in known)
+
+
+def test_grids_are_taken_for_those_of_the_table() -> None:
+    grids: dict[str, list[Grid]] = {
+        "coarse": [dpq.UniformGrid(0, 1, 1), dpq.UniformGrid(0, 120, 1)],
+        "middle": [dpq.UniformGrid(-180, 1440, 1)],
+        "fine": [dpq.UniformGrid(0.0, 120.0), dpq.UniformGrid(0, 2**32 - 1), dpq.FloatGrid(0, 1)],
+        "float": [dpq.FloatGrid(), dpq.FloatGrid(integral=True), dpq.FloatGrid(lower=0)],
+    }
+    for name, members in grids.items():
+        assert [tables.named(grid) for grid in members] == [name] * len(members)
+
+
+def test_between_entries_errors_lie_between() -> None:
+    low, high = (tables.error("agg_tree", "fine", "clustered", n, 99) for n in (3000, 10_000))
+    assert low < tables.error("agg_tree", "fine", "clustered", 5000, 99) < high
+    assert tables.error("agg_tree", "fine", "even", 1, 5000) > 0
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize(
+    "amount", [{"epsilon": 1.0}, {"epsilon": 0.1, "delta": 1e-6}, {"rho": 0.5}]
+)
+def test_every_choice_can_be_built(amount: dict[str, float], neighbors: str) -> None:
+    budget = privacy.budget(**amount, neighbors=neighbors)
+    for m in (1, 2, 9, 23, 24, 50, 143, 144, 300, 1000, 5000):
+        for n in (0, 1, 50, 1000, 10**5, 10**9):
+            for grid in (FINE, dpq.UniformGrid(0, 1, 1), dpq.FloatGrid()):
+                chosen = choice.choose(budget, m, n, grid)
+                assert not MECHANISMS[chosen.mechanism].profile.research_only
+                size = n if neighbors == "add-remove" else None
+                q = tuple(k / (m + 1) for k in range(1, m + 1))
+                assert registry.build(chosen.mechanism, budget, q=q, size=size)
+                assert f"{n:,} records" in chosen.why
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize(("n", "m"), [(1000, 1), (1000, 12), (1000, 60), (20_000, 40), (10**6, 25)])
+def test_auto_is_near_the_best_on_even_records(n: int, m: int, epsilon: float) -> None:
+    budget, view = PureDP(epsilon=epsilon), reference("even", n, FINE, 0.1)
+    q = tuple(k / (m + 1) for k in range(1, m + 1))
+    errors = {
+        name: rehearse(registry.build(name, budget, q=q), view, 300).mean()
+        for name in tables.CANDIDATES
+    }
+    chosen = choice.choose(budget, m, n, FINE).mechanism
+    # 10 %, and the noise of 300 draws.
+    assert errors[chosen] <= 1.1 * min(errors.values()) * 1.06 + 0.1
+
+
+def test_clusters_are_never_met_with_a_coarse_tree() -> None:
+    """A tree is ten times worse than the best on clusters once records are many."""
+    for m in (30, 100, 255, 1000):
+        for n in (20_000, 10**6):
+            assert choice.choose(PureDP(epsilon=1.0), m, n, FINE).mechanism != "agg_tree"
+
+
+def test_few_records_and_many_quantiles_get_a_tree() -> None:
+    assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "agg_tree"
+
+
+def test_a_protected_number_of_records_is_not_used() -> None:
+    options: dict[str, Any] = {
+        "q": [k / 101 for k in range(1, 101)],
+        "epsilon": 1.0,
+        "bounds": (0, 2**38),
+        "neighbors": "add-remove",
+    }
+    releases = [dpq.quantiles(np.arange(n), rng=random.Random(1), **options) for n in (10, 3000)]
+    assert releases[0].mechanism == releases[1].mechanism
+    assert releases[0].provenance["choice"] == releases[1].provenance["choice"]
+    assert "protected number" in str(releases[0].provenance["choice"])
+    stated = dpq.quantiles(np.arange(3000), size=1000, rng=random.Random(1), **options)
+    assert "1,000 records" in str(stated.provenance["choice"])
+
+
+def test_the_choice_does_not_depend_on_the_records() -> None:
+    q = [k / 61 for k in range(1, 61)]
+    columns = [np.arange(1000), np.zeros(1000, dtype=np.int64), np.arange(1000) ** 3]
+    options: dict[str, Any] = {"epsilon": 1.0, "bounds": (0, 2**38), "rng": random.Random(3)}
+    releases = [dpq.quantiles(column, q, **options) for column in columns]
+    assert len({(r.mechanism, r.provenance["choice"]) for r in releases}) == 1
+
+
+def test_a_mechanism_that_was_asked_for_is_taken() -> None:
+    release = dpq.quantiles([1, 2, 3], 0.5, epsilon=1.0, mechanism="agg_tree")
+    assert (release.mechanism, release.provenance["choice"]) == ("agg_tree", "asked for")
+    assert dpq.quantiles([1, 2, 3], 0.5, epsilon=1.0).mechanism in MECHANISMS
+
+
+def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
+    budget, grid = dpq.PureDP(epsilon=1.0), dpq.UniformGrid(0, 120)
+    assert choice.choose(budget, 1500, None, grid).mechanism == "joint_exp"
+    assert choice.choose(budget, 1501, None, grid).mechanism != "joint_exp"

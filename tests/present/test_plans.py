@@ -1,0 +1,44 @@
+"""Plans for people: complete tables, sound markup."""
+
+from xml.etree.ElementTree import fromstring
+
+import dpquantiles as dpq
+from dpquantiles.present import plans
+
+
+def test_text_names_every_mechanism_and_quantile() -> None:
+    plan = dpq.plan(size=500, q="deciles", epsilon=1.0, bounds=(0.0, 1.0))
+    shown = str(plan)
+    for estimate in plan.table:
+        assert estimate.mechanism in shown
+    for name in plan.left_out:
+        assert f"Left out: {name}" in shown
+    assert plan.chosen.mechanism in shown
+    assert all(f"\n  {q:g} " in shown for q in plan.q)
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_many_quantiles_are_shown_as_a_selection() -> None:
+    plan = dpq.plan(size=500, q="percentiles", epsilon=1.0, bounds=(0, 120))
+    shown = str(plan)
+    assert "\n  0.01 " in shown
+    assert "\n  0.99 " in shown
+    assert len(shown.splitlines()) < 50
+
+
+def test_a_notebook_shows_both_tables() -> None:
+    plan = dpq.plan(size=500, q="quartiles", epsilon=1.0, bounds=(0, 120))
+    root = fromstring(plan._repr_html_())
+    assert len(list(root.iter("table"))) == 2
+    assert plan.assumption in "".join(root.itertext())
+
+
+def test_lines_grow_with_the_error() -> None:
+    plan = dpq.plan(size=5000, q="median", epsilon=1.0, bounds=(0.0, 1.0))
+    curve = plan.curve()
+    lines = plans.bars(curve, plan.size)[1:]
+    lengths = [line.count("─") for line in lines]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1]
+    errors = [estimate.worst for _, estimate in curve]
+    assert errors == sorted(errors, reverse=True)

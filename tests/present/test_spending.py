@@ -1,0 +1,71 @@
+"""The spending of a ledger as text and as a picture."""
+
+import datetime as dt
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from dpquantiles import Ledger, PureDP
+from dpquantiles.present import spending
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    days = iter(range(100))
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    made = Ledger(
+        tmp_path / "budget.db", epsilon=4.0, clock=lambda: start + dt.timedelta(days=next(days))
+    )
+    for dataset, epsilon in (("pay", 1.0), ("pay", 1.0), ("survey", 0.5), ("pay", 2.0)):
+        made.charge(PureDP(epsilon=epsilon), dataset=dataset)
+    return made
+
+
+def test_a_line_for_each_account(ledger: Ledger) -> None:
+    assert spending.text(ledger).splitlines() == [
+        "Budget of every data set: 4 (epsilon, swap neighbors).",
+        "",
+        "  data set    unit  charges  spent  remaining",
+        "  pay       record        3      4          0   ▃▃▃▃▃▃▃▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅█",
+        "  survey    record        1    0.5        3.5                  ▂▂▂▂▂▂▂▂▂",
+        "",
+        "Pictures: from 2026-01-01 22:00 to 2026-01-04 22:00 UTC; a full block is the",
+        "whole budget.",
+    ]
+
+
+def test_stairs_rise_to_what_was_spent(ledger: Ledger) -> None:
+    root = ElementTree.fromstring(spending.svg(ledger))
+    tag = "{http://www.w3.org/2000/svg}"
+    pay, survey = (
+        [tuple(map(float, corner.split(","))) for corner in line.attrib["points"].split()]
+        for line in root.iter(f"{tag}polyline")
+    )
+    floor, top = spending.HEIGHT - spending.BOTTOM, spending.TOP
+    quarter = (floor - top) / 4
+    heights = [floor, floor - quarter, floor - quarter, floor - 2 * quarter, floor - 2 * quarter]
+    assert [y for _, y in pay] == [*heights, top, top]
+    assert survey[0][0] > pay[0][0]
+    labels = [text.text for text in root.iter(f"{tag}text")]
+    assert {"budget", "pay (record)", "survey (record)", "epsilon", "time (UTC)"} <= set(labels)
+
+
+def test_labels_do_not_stand_on_each_other() -> None:
+    placed = spending._apart([50.0, 52.0, 10.0, 51.0])
+    assert placed[2] == 10.0
+    assert sorted(placed) == [10.0, 50.0, 64.0, 78.0]
+
+
+def test_an_empty_ledger_has_a_picture_too(tmp_path: Path) -> None:
+    empty = Ledger(tmp_path / "budget.db", rho=1.0)
+    assert "Nothing has been charged yet." in spending.text(empty)
+    ElementTree.fromstring(spending.svg(empty))
+
+
+def test_many_accounts_and_hostile_names(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "budget.db", epsilon=1.0)
+    for k in range(15):
+        ledger.charge(PureDP(epsilon=0.5), dataset=f"<b>&{k}")
+    root = ElementTree.fromstring(spending.svg(ledger))
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == spending.MOST_LINES

@@ -1,0 +1,121 @@
+"""Groups and units on engines that work where data live: the same answers, the same bounds."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.sources import units
+from dpquantiles.sources.tables import open_table
+
+RNG = np.random.default_rng(8)
+N = 2000
+TABLE = pd.DataFrame(
+    {
+        "county": RNG.choice(["Kent", "Essex", "Devon"], N),
+        "year": RNG.choice([2023, 2024], N),
+        "age": RNG.integers(18, 90, N),
+        "salary": RNG.lognormal(10, 1, N),
+        "person": [f"p{i}" for i in RNG.integers(0, 600, N)],
+    }
+)
+TABLE.loc[:9, "county"] = None
+TABLE.loc[10:39, "person"] = None
+
+
+def duckdb_table() -> Any:
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("people", TABLE)
+    return connection.sql("select * from people")
+
+
+def ibis_table() -> Any:
+    pytest.importorskip("duckdb")
+    return pytest.importorskip("ibis").memtable(pa.Table.from_pandas(TABLE))
+
+
+def dask_table() -> Any:
+    return pytest.importorskip("dask.dataframe").from_pandas(TABLE, npartitions=3)
+
+
+ENGINES = {
+    "polars": lambda: pl.from_pandas(TABLE).lazy(),
+    "duckdb": duckdb_table,
+    "ibis": ibis_table,
+    "dask": dask_table,
+}
+each_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+def ask(data: Any, **options: Any) -> dpq.GroupedRelease:
+    stated = {"column": "salary", "epsilon": 1.0, "rng": random.Random(5)}
+    release: dpq.GroupedRelease = dpq.quantiles(data, "quartiles", **{**stated, **options})
+    return release
+
+
+@each_engine
+def test_answers_are_those_of_the_table_in_memory(engine: str) -> None:
+    for options in (
+        {"by": "county", "keys": ["Kent", "No", "Devon"]},
+        {"by": ["county", "year"], "keys": [("Kent", 2024), ("Devon", 2023)]},
+        {"by": "year", "keys": "private", "neighbors": "add-remove", "delta": 1e-6},
+        {"by": "county", "keys": ["Kent"], "column": "age", "neighbors": "add-remove"},
+    ):
+        found, expected = ask(ENGINES[engine](), **options), ask(TABLE, **options)
+        assert found.keys == expected.keys
+        assert found.values == expected.values
+        assert found.provenance == expected.provenance
+
+
+@each_engine
+@pytest.mark.parametrize("k", [1, 3])
+def test_engines_bound_the_rows_of_units(engine: str, k: int) -> None:
+    table = open_table(ENGINES[engine]())
+    bounded = units.bound_rows(table, "person", k, ("salary",), random.Random(1))
+    frame = bounded.frame.collect() if bounded.lazy else bounded.frame
+    owner = dict(zip(TABLE["salary"], TABLE["person"].fillna("nobody"), strict=True))
+    found = Counter(owner[salary] for salary in frame["salary"].to_list())
+    rows = Counter(TABLE["person"].fillna("nobody"))
+    assert found == {name: min(k, count) for name, count in rows.items()}
+
+
+@each_engine
+def test_engines_release_to_units(engine: str) -> None:
+    release = dpq.quantiles(
+        ENGINES[engine](), "median", column="age", unit="person", epsilon=2.0, bounds=(0, 120)
+    )
+    assert release.provenance["size"] == TABLE["person"].nunique() + 1
+    assert abs(release.value - 54) < 8
+    grouped = ask(
+        ENGINES[engine](),
+        by="county",
+        keys=["Kent", "Devon"],
+        unit="person",
+        max_rows_per_unit=2,
+        neighbors="add-remove",
+        epsilon=8.0,
+        rng=None,
+    )
+    assert grouped.guarantee is not None
+    assert grouped.guarantee.unit == "person"
+    assert abs(np.log(grouped["Kent"].values[1]) - 10) < 0.5
+
+
+@each_engine
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_engines_describe(engine: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one scan of all columns, or column by column."""
+    monkeypatch.setattr("dpquantiles.sources.source.MOST_VALUES", most)
+    found = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, rng=random.Random(3))
+    expected = dpq.describe(TABLE, ["age", "salary"], epsilon=4.0, rng=random.Random(3))
+    assert found.releases == expected.releases
+    people = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, unit="person")
+    assert abs(people["age"].values[2] - 54) < 8
+    assert abs(np.log(people["salary"].values[2]) - 10) < 0.5

@@ -1,0 +1,104 @@
+"""Rows per unit: at most k, fairly chosen, each unit by itself, on every engine."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from dpquantiles.sources import units
+from dpquantiles.sources.tables import Table, open_table
+
+ENGINES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "pandas": lambda columns: pd.DataFrame(columns),
+    "polars": lambda columns: pl.DataFrame(columns),
+    "pyarrow": lambda columns: pa.table(columns),
+    "polars lazy": lambda columns: pl.LazyFrame(columns),
+}
+UNITS: list[Any] = ["u", "v", "u", None, "w", "u", None, "v", None, "x"]
+VALUES = list(range(10))
+
+
+def rows(table: Table) -> list[Any]:
+    frame = table.frame.collect() if table.lazy else table.frame
+    return frame.rows()  # type: ignore[no-any-return]
+
+
+def kept(
+    engine: str, k: int, seed: int, names: list[Any] = UNITS, values: list[Any] = VALUES
+) -> list[int]:
+    table = open_table(ENGINES[engine]({"unit": names, "value": values}))
+    bounded = units.bound_rows(table, "unit", k, ("value",), random.Random(seed))
+    assert bounded.names == ("value",)
+    return sorted(value for (value,) in rows(bounded))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("k", [1, 2, 3, 9])
+def test_at_most_k_rows_are_kept(engine: str, k: int) -> None:
+    found = Counter(UNITS[value] for value in kept(engine, k, seed=k))
+    assert found == {name: min(k, count) for name, count in Counter(UNITS).items()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "names",
+    [
+        [1, 2, 1, None, 0, 1, None, 2, None, 3],
+        [1.5, 2.0, 1.5, None, 0.0, 1.5, None, 2.0, None, 7.0],
+    ],
+)
+def test_units_may_be_numbers(engine: str, names: list[Any]) -> None:
+    found = kept(engine, 1, seed=3, names=names)
+    assert len(found) == 5
+    assert len({names[value] for value in found}) == 5
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_empty_tables_stay_empty(engine: str) -> None:
+    table = open_table(ENGINES[engine]({"unit": UNITS, "value": VALUES}))
+    import narwhals.stable.v2 as nw
+
+    empty = Table(table.frame.filter(nw.col("value") < 0))
+    assert rows(units.bound_rows(empty, "unit", 1, ("value",), random.Random(1))) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_are_chosen_fairly(engine: str) -> None:
+    """A thousand units with the same values: no value is preferred, and seeds repeat."""
+    names = [f"unit {i}" for i in range(1000) for _ in range(4)]
+    values = list(range(4)) * 1000
+    found = kept(engine, 1, seed=5, names=names, values=values)
+    assert len(found) == 1000
+    assert stats.chisquare([found.count(value) for value in range(4)]).pvalue > 1e-3
+    assert kept(engine, 1, seed=5, names=names, values=values) == found
+    assert kept(engine, 1, seed=6, names=names, values=values) != found
+
+
+def test_kept_rows_depend_on_their_own_unit_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one unit, whatever it held, the others keep the rows that they kept."""
+    numbers = np.random.default_rng(4).integers(0, 2**62, len(VALUES)).astype(np.uint64)
+    present = np.ones(len(VALUES), dtype=bool)
+    monkeypatch.setattr(units, "words", lambda _bits, _count: numbers[present])
+    for engine in ENGINES:
+        present[:] = True
+        before = kept(engine, 1, seed=1)
+        for name in set(UNITS):
+            present[:] = [unit != name for unit in UNITS]
+            names = [unit for unit in UNITS if unit != name]
+            values = [v for v in VALUES if UNITS[v] != name]
+            after = kept(engine, 1, seed=1, names=names, values=values)
+            assert after == [value for value in before if UNITS[value] != name]
+
+
+def test_identical_rows_of_a_lazy_table_are_interchangeable() -> None:
+    """Several scans of one bounded table see the same rows."""
+    table = open_table(pl.LazyFrame({"unit": ["u"] * 6, "value": [1, 1, 2, 2, 3, 3]}))
+    bounded = units.bound_rows(table, "unit", 3, ("value",), random.Random(2))
+    assert len({tuple(sorted(rows(bounded))) for _ in range(5)}) == 1

@@ -1,0 +1,331 @@
+"""Quantiles by group: keys, sizes, frames and guarantees, as users meet them."""
+
+import datetime as dt
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+
+RNG = np.random.default_rng(1)
+N = 3000
+COUNTIES = ["Kent", "Essex", "Devon"]
+CENTER = {"Kent": 30, "Essex": 50, "Devon": 70}
+COUNTY = RNG.choice(COUNTIES, N).tolist()
+COLUMNS: dict[str, Any] = {
+    "county": [None, *COUNTY[1:]],
+    "year": RNG.choice([2023, 2024], N).tolist(),
+    "age": [int(CENTER[county] + RNG.integers(-5, 6)) for county in COUNTY],
+    "person": RNG.integers(0, 900, N).tolist(),
+}
+FRAMES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "polars lazy": pl.LazyFrame,
+}
+KIND = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
+each_frame = pytest.mark.parametrize("library", FRAMES)
+
+
+def table(library: str = "polars") -> Any:
+    return FRAMES[library](COLUMNS)
+
+
+def ask(data: Any = None, q: Any = (0.5,), **options: Any) -> Any:
+    """Quantiles of age by county, unless said otherwise."""
+    stated = {"column": "age", "by": "county", "keys": COUNTIES, "epsilon": 1.0}
+    data = table() if data is None else data
+    return dpq.quantiles(data, q, **{**stated, "bounds": (0, 120), **options})
+
+
+@each_frame
+def test_every_key_is_answered_in_the_order_given(library: str) -> None:
+    keys = ["Devon", "Nowhere", "Kent"]
+    release = ask(table(library), (0.5, 0.25), keys=keys)
+    assert list(release) == keys
+    assert release.q == (0.5, 0.25)
+    assert [len(values) for values in release.values] == [2, 2, 2]
+    for key in ("Devon", "Kent"):
+        assert abs(release[key].values[0] - CENTER[key]) <= 2
+        assert all(type(value) is int for value in release[key].values)
+    assert release.guarantee == PureDP(epsilon=1.0, within=("county",))
+
+
+@each_frame
+def test_frames_are_of_the_users_own_kind(library: str) -> None:
+    release = ask(table(library), (0.25, 0.75))
+    kind = KIND[library.split()[0]]
+    long, wide = release.to_frame(), release.to_wide()
+    assert isinstance(long, kind)
+    assert isinstance(wide, kind)
+    if kind is pl.DataFrame:
+        assert long.columns == ["county", "q", "value"]
+        assert long.schema == {"county": pl.String, "q": pl.Float64, "value": pl.Int64}
+        assert wide.columns == ["county", "q0.25", "q0.75"]
+        assert wide.rows() == [(k, *v) for k, v in zip(COUNTIES, release.values, strict=True)]
+    other = "pandas" if kind is pl.DataFrame else "polars"
+    assert isinstance(release.to_frame(backend=other), KIND[other])
+
+
+def test_several_key_columns() -> None:
+    keys = [("Kent", 2024), ("Devon", 2023), ("Kent", 1066)]
+    for given in (keys, pl.DataFrame(keys, schema=["county", "year"], orient="row")):
+        release = ask(by=["county", "year"], keys=given)
+        assert list(release) == keys
+        assert release["Devon", 2023].value == pytest.approx(70, abs=3)
+        assert release.guarantee is not None
+        assert release.guarantee.within == ("county", "year")
+    assert list(release.long()) == ["county", "year", "q", "value"]
+
+
+def test_keys_may_be_of_many_types() -> None:
+    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)] * 50
+    data = pl.DataFrame({"day": days, "flag": [True] * 99 + [False], "x": range(100)})
+    release = dpq.quantiles(
+        data, "median", column="x", by=["day", "flag"], keys=[(days[1], True)], epsilon=1
+    )
+    assert dpq.GroupedRelease.from_json(release.to_json()) == release
+    categories = pl.DataFrame(COLUMNS).with_columns(pl.col("county").cast(pl.Categorical))
+    assert abs(ask(categories)["Kent"].value - 30) <= 2
+    frame = pd.DataFrame(COLUMNS).astype({"county": "category"})
+    assert abs(ask(frame, keys=np.array(COUNTIES))["Kent"].value - 30) <= 2
+
+
+def test_a_group_has_the_law_that_it_has_by_itself() -> None:
+    """Rows of other groups, listed or not, cannot matter."""
+    alone = pl.DataFrame(COLUMNS).filter(pl.col("county") == "Kent")
+    one = ask(alone, keys=["Kent"], rng=random.Random(4))
+    assert ask(keys=["Kent"], rng=random.Random(4)).values == one.values
+
+
+@each_frame
+def test_seeds_repeat_on_every_library(library: str) -> None:
+    reference = ask(keys=COUNTIES, q="deciles", rng=random.Random(9))
+    found = ask(table(library), keys=COUNTIES, q="deciles", rng=random.Random(9))
+    assert found.values == reference.values
+    assert found.guarantee is None
+    assert found.note
+
+
+def test_json_and_words() -> None:
+    release = ask((None), (0.5, 0.1))
+    again = dpq.GroupedRelease.from_json(release.to_json())
+    assert again == release
+    assert json.loads(release.to_json())["groups"][0]["key"] == ["Kent"]
+    assert "2 quantiles of 3 groups by county" in str(release)
+    assert "<table" in release._repr_html_()
+    assert isinstance(again.to_frame(backend="pyarrow"), pa.Table)
+    with pytest.raises(KeyError):
+        release["Nowhere"]
+
+
+def test_other_mechanisms_run_by_group() -> None:
+    for name in ("ind_exp", "agg_tree", "approx_quantiles", "recursive_joint_exp"):
+        for neighbors in ("swap", "add-remove"):
+            release = ask(q=(0.25, 0.5), mechanism=name, neighbors=neighbors, epsilon=4.0)
+            assert release.mechanism == name
+            assert abs(release["Kent"].values[1] - 30) <= 6
+
+
+def test_budgets_of_other_kinds() -> None:
+    assert ask(rho=0.5, epsilon=None).guarantee.kind == "concentrated"
+    stated = ask(neighbors="add-remove", delta=1e-6).guarantee
+    assert stated == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
+
+
+def test_sizes_are_public_given_or_bought() -> None:
+    true = [COLUMNS["county"].count(county) for county in COUNTIES]
+    assert ask().provenance["sizes"] == true
+    bought = ask(neighbors="add-remove", epsilon=20.0)
+    assert bought.provenance["size_share"] == 0.2
+    assert np.abs(np.subtract(bought.provenance["sizes"], true)).max() < 20
+    given = ask(neighbors="add-remove", size=1000)
+    assert given.provenance["sizes"] == [1000] * 3
+    assert "size_share" not in given.provenance
+    each = ask(neighbors="add-remove", size={"Kent": 900, "Devon": 1100, "Essex": 1000})
+    assert each.provenance["sizes"] == [900, 1000, 1100]
+    assert each.guarantee == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
+
+
+@each_frame
+def test_private_keys(library: str) -> None:
+    release = ask(table(library), keys="private", neighbors="add-remove", delta=1e-6)
+    assert list(release) == sorted(COUNTIES)
+    assert abs(release["Kent"].value - 30) <= 2
+    assert release.guarantee == ApproxDP(epsilon=1.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
+    assert release.provenance["keys_threshold"] > 20
+
+
+def test_small_groups_are_not_found() -> None:
+    data = pl.DataFrame({"county": ["Kent"] * 5 + ["Essex"] * 500, "age": range(505)})
+    release = ask(data, keys="private", neighbors="add-remove", delta=1e-6)
+    assert list(release) == ["Essex"]
+    empty = ask(data.clear(), keys="private", neighbors="add-remove", delta=1e-6)
+    assert len(empty) == 0
+    assert empty.to_frame().height == 0
+    assert dpq.GroupedRelease.from_json(empty.to_json()) == empty
+
+
+@each_frame
+def test_units_by_group(library: str) -> None:
+    release = ask(
+        table(library), neighbors="add-remove", unit="person", max_rows_per_unit=2, epsilon=4.0
+    )
+    assert release.guarantee == PureDP(epsilon=4.0, neighbors=Neighbors.ADD_REMOVE, unit="person")
+    assert release.provenance["max_rows_per_unit"] == 2
+    assert sum(release.provenance["sizes"]) < 1900
+    assert abs(release["Essex"].value - 50) <= 3
+
+
+@each_frame
+def test_units_without_groups(library: str) -> None:
+    swap = dpq.quantiles(
+        table(library), "median", column="age", unit="person", epsilon=1.0, bounds=(0, 120)
+    )
+    assert swap.guarantee == PureDP(epsilon=1.0, unit="person")
+    people = len(set(COLUMNS["person"]))
+    assert swap.provenance["size"] == people
+    both = dpq.quantiles(
+        table(library),
+        "median",
+        column="age",
+        unit="person",
+        max_rows_per_unit=3,
+        rho=0.9,
+        neighbors="add-remove",
+    )
+    assert both.guarantee is not None
+    assert both.guarantee.unit == "person"
+    assert both.provenance["budget"]["rho"] == 0.9  # type: ignore[index]
+
+
+@each_frame
+def test_descriptions(library: str) -> None:
+    found = dpq.describe(
+        table(library), ["age", "year"], epsilon=8.0, bounds={"age": (0, 120)}, unit="person"
+    )
+    assert list(found) == ["age", "year"]
+    assert found.guarantee == PureDP(epsilon=8.0, unit="person")
+    assert found["age"].guarantee == PureDP(epsilon=4.0, unit="person")
+    assert found["year"].values[0] in range(2020, 2026)
+    frame = found.to_frame()
+    assert isinstance(frame, KIND[library.split()[0]])
+    assert list(found.columns()) == ["q", "age", "year"]
+    assert dpq.Description.from_json(found.to_json()) == found
+    assert "<table" in found._repr_html_()
+    assert "5 quantiles of age, year" in str(found)
+
+
+def test_data_never_raise() -> None:
+    for values in ([None, float("nan"), float("inf")], [1e300, -1e300, 0.0], [None] * 3):
+        data = pl.DataFrame({"g": ["a", None, "b"], "x": values, "u": [None, 1, 1]}, strict=False)
+        data = data.with_columns(pl.col("x").cast(pl.Float64))
+        for neighbors in ("swap", "add-remove"):
+            release = dpq.quantiles(
+                data, [0.5], column="x", by="g", keys=["a", "c"], epsilon=1, neighbors=neighbors
+            )
+            assert len(release.values) == 2
+    units = dpq.quantiles(data, [0.5], column="x", unit="u", epsilon=1)
+    assert len(units.values) == 1
+
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"keys": None}, ValueError, r"^keys must be given with by: .* keys='private'"),
+    ({"keys": "privat"}, ValueError, r"^keys must be one of 'private', .* did you mean 'private'"),
+    ({"keys": "private"}, ValueError, r"^keys='private' needs neighbors='add-remove'"),
+    (
+        {"keys": "private", "neighbors": "add-remove"},
+        ValueError,
+        r"^keys='private' needs epsilon and delta",
+    ),
+    (
+        {"keys": "private", "neighbors": "add-remove", "delta": 1e-6, "size": 5},
+        ValueError,
+        r"^size must be left out with keys='private'",
+    ),
+    ({"keys": []}, ValueError, r"^keys must name at least one group, got none$"),
+    ({"keys": ["Kent", "Kent"]}, ValueError, r"^keys must name each group once, got 'Kent' more"),
+    ({"keys": [1]}, TypeError, r"^keys must be of type str like the column 'county', got 1 of"),
+    ({"keys": ["Kent", None]}, ValueError, r"^keys must not be missing, got None for 'county'$"),
+    ({"keys": 7}, TypeError, r"^keys must be a list of keys, a table or 'private', got 7"),
+    ({"by": "year", "keys": ["2023"]}, TypeError, r"^keys must be of type int like .* 'year'"),
+    ({"by": "year", "keys": [True]}, TypeError, r"^keys must be of type int like .* 'year'"),
+    ({"by": ["county", "year"]}, TypeError, r"^keys must be tuples of 2 values, for county, year"),
+    ({"by": "conty"}, ValueError, r"^by must name a column .* did you mean 'county'\?"),
+    ({"by": []}, ValueError, r"^by must name at least one column"),
+    ({"by": ["county", "county"]}, ValueError, r"^by must name each column once"),
+    ({"column": None}, TypeError, r"^column must be given with by"),
+    ({"column": "agee"}, ValueError, r"^column must name a column .* did you mean 'age'\?"),
+    ({"column": "county"}, TypeError, r"^column 'county': data must be numbers"),
+    ({"unit": "persn", "neighbors": "add-remove"}, ValueError, r"^unit must name .* 'person'\?"),
+    ({"unit": "person"}, ValueError, r"^unit='person' with by needs neighbors='add-remove'"),
+    ({"max_rows_per_unit": 2}, ValueError, r"^max_rows_per_unit needs unit"),
+    ({"size": 5}, ValueError, r"^size must be left out under swap neighbors"),
+    (
+        {"size": {"Kent": 5}, "neighbors": "add-remove"},
+        ValueError,
+        r"^size must give a number for every key, got none for 'Essex'$",
+    ),
+    ({"intervals": True}, ValueError, r"^intervals must be left out with by and with unit"),
+    ({"size": -1, "neighbors": "add-remove"}, ValueError, r"^size must be at least 0, got -1$"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), BAD)
+def test_parameters_are_checked(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ask(**options)
+
+
+def test_more_parameters_are_checked() -> None:
+    reals = pl.DataFrame({"x": [0.5], "q": ["a"]})
+    with pytest.raises(TypeError, match=r"^by must name columns of text, whole .* 'x' of type Fl"):
+        dpq.quantiles(reals, 0.5, column="x", by="x", keys=[0.5], epsilon=1)
+    with pytest.raises(ValueError, match=r"^by must name no column 'q', which the result has"):
+        dpq.quantiles(reals, 0.5, column="x", by="q", keys=["a"], epsilon=1)
+    with pytest.raises(ValueError, match=r"^keys needs by"):
+        dpq.quantiles(reals, 0.5, column="x", keys=["a"], epsilon=1)
+    with pytest.raises(TypeError, match=r"^column must be given with unit"):
+        dpq.quantiles(reals, 0.5, unit="q", epsilon=1)
+    with pytest.raises(ValueError, match=r"^columns must be a list that names each column once"):
+        dpq.describe(table(), "age", epsilon=1)
+    with pytest.raises(ValueError, match=r"^columns must be a list that names each column once"):
+        dpq.describe(table(), [], epsilon=1)
+    with pytest.raises(ValueError, match=r"^bounds must be one of 'age', got 'agee'; did you mean"):
+        dpq.describe(table(), ["age"], epsilon=1, bounds={"agee": (0, 1)})
+
+
+def test_thousands_of_groups() -> None:
+    groups = 2000
+    county = np.tile(np.arange(groups), 30)
+    data = pl.DataFrame({"county": county, "age": county % 100})
+    release = dpq.quantiles(
+        data, (0.5,), column="age", by="county", keys=range(groups), epsilon=5.0, bounds=(0, 120)
+    )
+    assert np.abs(np.array(release.values)[:, 0] - np.arange(groups) % 100).max() <= 60
+    assert np.median(np.abs(np.array(release.values)[:, 0] - np.arange(groups) % 100)) == 0
+
+
+def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows at a time, and a group that is larger than that by scans: the answers stay good."""
+    from dpquantiles.sources import groups
+
+    monkeypatch.setattr(groups, "MOST_ROWS", 1100)
+    data = pl.concat([pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).filter(pl.col("age") > 60)])
+    for neighbors in ("swap", "add-remove"):
+        release = ask(data.lazy(), keys=["Devon", *COUNTIES[:2], "No"], neighbors=neighbors)
+        for county in COUNTIES:
+            assert abs(release[county].value - CENTER[county]) <= 3
+        assert len(release["No"].values) == 1
+    assert ask(data.lazy()).provenance["sizes"] == ask(data).provenance["sizes"]
