@@ -51,8 +51,8 @@ class OpenGaps:
         repeated = np.full(length, self._decay.algebra.zero)
         if not len(self._held):
             return repeated
-        shares_ranks = self._first[row] < row
-        advance = int(self._targets[row] - self._targets[row - 1]) if shares_ranks else length
+        first = self._first[row]
+        advance = int(self._targets[row] - self._targets[row - 1]) if first < row else length
         self._move(row, advance)
         fresh = slice(self._offset + length - advance, self._offset + length)
         self._growth[:, fresh] = self._one_more(free[length - advance :])
@@ -60,7 +60,7 @@ class OpenGaps:
             stop = min(start + CELLS, length - advance)
             # Rows whose axis ends before these cells have nothing here.
             reached = self._targets[row] - length + start
-            low = int(np.searchsorted(self._targets, reached, side="right"))
+            low = int(self._targets.searchsorted(reached, side="right")) if start else first
             ranks = slice(self._offset + start, self._offset + stop)
             held = self._held[low:row, ranks]
             held *= self._growth[row - low - 1 :: -1, ranks]
