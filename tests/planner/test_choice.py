@@ -10,6 +10,7 @@ import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice, tables
 from dpquantiles.planner.reference import reference
 from dpquantiles.planner.rehearsal import rehearse
@@ -141,3 +142,13 @@ def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
     budget, grid = dpq.PureDP(epsilon=1.0), dpq.UniformGrid(0, 120)
     assert choice.choose(budget, 1500, None, grid).mechanism == "joint_exp"
     assert choice.choose(budget, 1501, None, grid).mechanism != "joint_exp"
+
+
+def test_the_recursive_form_is_not_taken_where_it_has_one_part() -> None:
+    """It would be joint_exp that reads all records."""
+    budget, grid = dpq.PureDP(epsilon=1.0), dpq.FloatGrid()
+    for n in (1000, 100_000, 10**7):
+        for m in range(1, 30):
+            chosen = choice.choose(budget, m, n, grid).mechanism
+            assert chosen != "recursive_joint_exp" or RecursiveJointExp.parts(m) > 1
+    assert choice.choose(budget, 9, 10**7, grid).mechanism == "joint_exp"

@@ -50,7 +50,7 @@ def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
 
 @lru_cache(maxsize=1024)
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
-    able = [name for name in tables.CANDIDATES if name != JointExp.name or m <= MOST_ANSWERS]
+    able = [name for name in tables.CANDIDATES if _able(name, m)]
     errors = {
         data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
@@ -70,6 +70,14 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     candidates = list(filter(tolerable, able)) or able
     name = min(candidates, key=regret)
     return Choice(name, _reason(name, m, n, size, errors))
+
+
+def _able(name: str, m: int) -> bool:
+    """Whether a mechanism is one to choose for so many quantiles."""
+    if name == JointExp.name:
+        return m <= MOST_ANSWERS
+    # With one part the recursive form is joint_exp, only that it reads all records.
+    return name != RecursiveJointExp.name or RecursiveJointExp.parts(m) > 1
 
 
 def _reason(
