@@ -15,9 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpquantiles.mechanisms import recursive_joint_exp as tree
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp, RecursiveLaw
+from dpquantiles.mechanisms.recursive_joint_exp import (
+    Node,
+    RecursiveJointExp,
+    RecursiveLaw,
+    ToldApart,
+)
 from dpquantiles.views import PartView
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import shares_checks
@@ -148,13 +152,13 @@ def true_sizes_of_parts(patch: Patch) -> None:
     patch.setattr(JointExp, "law", lambda self, part: original(replace(self, size=part.n), part))
 
 
-def labels_spread_by_the_number_of_ties(patch: Patch) -> None:
+def labels_spread_by_the_number_of_records(patch: Patch) -> None:
     """Evenly spread labels move when a record comes or goes, all of them."""
 
-    def spread(place: Any, bits: int) -> Any:
-        return ((2 * place + 1) << bits) // (2 * int(place.max(initial=0)) + 2)
+    def spread(records: ToldApart, shared: int) -> Any:
+        return ((2 * np.arange(shared) + 1) << records.shift) // (2 * max(1, records.n))
 
-    patch.setattr(tree, "van_der_corput", spread)
+    patch.setattr(ToldApart, "_labels", spread)
 
 
 def split_by_rank(patch: Patch) -> None:

@@ -76,7 +76,7 @@ def equation() -> None:
         (trees.records_at_a_cut_on_both_sides, privacy(4)),
         (trees.records_at_a_cut_on_both_sides, equation),
         (trees.true_sizes_of_parts, privacy(4)),
-        (trees.labels_spread_by_the_number_of_ties, privacy(4)),
+        (trees.labels_spread_by_the_number_of_records, privacy(4)),
         (trees.split_by_rank, equation),
     ],
 )

@@ -89,7 +89,7 @@ def equation() -> None:
         (trees.forget_that_a_swap_is_two_changes, privacy(0)),
         (trees.records_at_a_cut_on_both_sides, equation),
         (trees.true_sizes_of_parts, privacy(2)),
-        (trees.labels_spread_by_the_number_of_ties, privacy(2)),
+        (trees.labels_spread_by_the_number_of_records, privacy(2)),
         (trees.split_by_rank, privacy(2)),
     ],
 )
@@ -130,12 +130,31 @@ def test_one_record_more_is_one_step_more() -> None:
     for one, other in checks.neighbor_pairs("add-remove", range(6), 3):
         for nu in (0, 1, 5):
             fewer, more = (
-                ToldApart.of(checks.view_of(records, 3), nu).records.tolist()
+                ToldApart.of(checks.view_of(records, 3), nu)
+                .order_statistics(np.arange(len(records)))
+                .tolist()
                 for records in (one, other)
             )
             for step in fewer:
                 more.remove(step)
             assert len(more) == 1
+
+
+@pytest.mark.parametrize("nu", [0, 3, 100])
+def test_labels_asked_for_one_by_one_are_those_of_all(nu: int) -> None:
+    records = [0, 1, 1, 1, 2, 2, 2, 2, 2, 4]
+    apart = ToldApart.of(checks.view_of(records, 5), nu)
+    everything = apart.order_statistics(np.arange(10))
+    assert everything.tolist() == trees.told_apart(records, apart.shift)
+    for k in range(10):
+        assert apart.order_statistics(np.array([k])) == everything[k]
+    steps = np.arange(apart.grid.size)
+    for found, side in zip(apart.ranks(steps), ("left", "right"), strict=True):
+        np.testing.assert_array_equal(found, [_count(everything, s, side) for s in steps.tolist()])
+
+
+def _count(records: Any, step: int, side: str) -> int:
+    return sum(record < step or (side == "right" and record == step) for record in records)
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
 
 
 def test_the_recursive_form_is_not_taken_where_it_has_one_part() -> None:
-    """It would be joint_exp that reads all records."""
+    """It would be joint_exp, only slower."""
     budget, grid = dpq.PureDP(epsilon=1.0), dpq.FloatGrid()
     for n in (1000, 100_000, 10**7):
         for m in range(1, 30):

@@ -159,9 +159,12 @@ class StepGrid:
 
 @dataclass(frozen=True, eq=False)
 class ToldApart:
-    """The records of a view as distinct steps (5) of a finer grid, in order."""
+    """The records of a view as distinct steps (5) of a finer grid, in order.
 
-    records: Ints
+    Labels follow from how many records share a step, so that only what is asked for is fetched.
+    """
+
+    view: SortedView
     grid: StepGrid
     shift: int
 
@@ -173,21 +176,40 @@ class ToldApart:
         """
         room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
         shift = min(max(1, nu.bit_length()), room)
-        steps = view.order_statistics(np.arange(view.n, dtype=np.int64))
-        place = np.arange(view.n) - np.searchsorted(steps, steps, side="left")
-        records = np.sort((steps << shift) + van_der_corput(place, shift))
-        return cls(records, StepGrid(view.grid.size << shift), shift)
+        return cls(view, StepGrid(view.grid.size << shift), shift)
 
     @property
     def n(self) -> int:
-        return len(self.records)
+        return self.view.n
 
     def order_statistics(self, index: Ints) -> Ints:
-        return self.records[index]
+        steps = self.view.order_statistics(index)
+        distinct, inverse = np.unique(steps, return_inverse=True)
+        below, through = (found[inverse] for found in self.view.ranks(distinct))
+        labels = np.zeros_like(steps)
+        for shared, here in _by_size(through - below):
+            labels[here] = self._labels(shared)[(index - below)[here]]
+        return np.asarray((steps << self.shift) + labels)
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        below, through = (np.searchsorted(self.records, steps, side=s) for s in ("left", "right"))
-        return below, through
+        whole, label = steps >> self.shift, steps & ((1 << self.shift) - 1)
+        below, through = self.view.ranks(whole)
+        found = below.copy(), below.copy()
+        for shared, here in _by_size(through - below):
+            labels = self._labels(shared)
+            found[0][here] += np.searchsorted(labels, label[here], side="left")
+            found[1][here] += np.searchsorted(labels, label[here], side="right")
+        return found
+
+    def _labels(self, shared: int) -> Ints:
+        """The labels of so many records that share a step, in ascending order."""
+        return np.sort(van_der_corput(np.arange(shared), self.shift))
+
+
+def _by_size(sizes: Ints) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Each size that occurs, and where."""
+    for size in np.unique(sizes).tolist():
+        yield size, sizes == size
 
 
 def van_der_corput(index: Ints, bits: int) -> Ints:

@@ -76,7 +76,7 @@ def _able(name: str, m: int) -> bool:
     """Whether a mechanism is one to choose for so many quantiles."""
     if name == JointExp.name:
         return m <= MOST_ANSWERS
-    # With one part the recursive form is joint_exp, only that it reads all records.
+    # With one part the recursive form is joint_exp, only slower.
     return name != RecursiveJointExp.name or RecursiveJointExp.parts(m) > 1
 
 
