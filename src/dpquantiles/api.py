@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 from dpquantiles import engine, entropy, group_engine, privacy, require
+from dpquantiles.charging import Account
 from dpquantiles.described import Description
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
@@ -11,6 +12,7 @@ from dpquantiles.intervals import Intervals, require_intervals
 from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Units
 from dpquantiles.release import Release
+from dpquantiles.request import Request
 
 
 @overload
@@ -108,7 +110,7 @@ def quantiles(  # type: ignore[misc]
         a `GroupedRelease`, whose `to_frame()` is a frame of the data's own library.
     """
     bits, units = entropy.require_bits(rng=rng), Units.of(unit, max_rows_per_unit)
-    request = engine.Request(
+    request = Request(
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         bounds=bounds,
@@ -164,7 +166,7 @@ def describe(
         A `Description`: one `Release` per column, and with `to_frame()` a table of them.
     """
     names = columns if isinstance(columns, str) else tuple(columns)
-    request = engine.Request(
+    request = Request(
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         size=size,
@@ -180,11 +182,11 @@ def describe(
 
 def _account(
     ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
-) -> engine.Account | None:
+) -> Account | None:
     if ledger is not None:
         if dataset is None:
             raise TypeError("dataset must be given with a ledger, for example 'payroll-2026'")
-        return engine.Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
+        return Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
     for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
         if value is not None:
             raise TypeError(f"{name} must be given together with a ledger, got {value!r} alone")

@@ -1,211 +1,27 @@
 """The one place where all meet: public parameters are settled, then data are read, then drawn."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from dpquantiles import entropy, require
+from dpquantiles import require
+from dpquantiles.charging import Account, charged
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.intervals import Intervals
-from dpquantiles.ledger import Ledger
-from dpquantiles.mechanisms import JointExp, registry
-from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.planner import AUTO, Choice, choose
-from dpquantiles.privacy import Guarantee, Neighbors, Units, all_rows, share_of
-from dpquantiles.privacy.spending import held
+from dpquantiles.privacy import Neighbors, Units, all_rows, share_of
 from dpquantiles.release import Release
+from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
 from dpquantiles.sources.source import Source, fetched, open_source, open_table
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, require_units
 from dpquantiles.views import FilledView, SortedView
-from dpquantiles.views.array import MISSING_POLICIES
 from dpquantiles.views.groups import SortedSteps
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A release as it is asked for: public parameters only, checked once."""
-
-    q: tuple[float, ...]
-    budget: Guarantee
-    bounds: tuple[Any, Any] | None = None
-    resolution: Any = None
-    grid: Grid | None = None
-    size: int | None = None
-    missing: Any = None
-    mechanism: str = AUTO
-    intervals: Intervals | None = None
-    _usual: Mechanism | Bracketed = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.bounds is not None:
-            object.__setattr__(self, "bounds", _pair(self.bounds))
-        if self.grid is not None:
-            self._check_grid()
-        object.__setattr__(self, "missing", self._missing_policy())
-        require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
-        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
-        object.__setattr__(self, "_usual", self._built(usual))
-
-    def _check_grid(self) -> None:
-        if not isinstance(self.grid, Grid):
-            raise TypeError(
-                "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
-                f"got {require.shown(self.grid)}"
-            )
-        if self.bounds is not None or self.resolution is not None:
-            raise ValueError("grid must stand alone, got bounds or resolution beside it")
-
-    def _missing_policy(self) -> Any:
-        swap = self.budget.neighbors is Neighbors.SWAP
-        if self.missing is None:
-            return "upper" if swap else "drop"
-        if isinstance(self.missing, str):
-            require.choice(MISSING_POLICIES, missing=self.missing)
-            if swap and self.missing == "drop":
-                raise ValueError(
-                    "missing='drop' would show how many records are missing, which swap neighbors "
-                    "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
-                )
-        return self.missing
-
-    def build(self, name: str | None = None) -> Mechanism | Bracketed:
-        """The named mechanism for the distinct quantiles, in ascending order.
-
-        Without a name it is the one asked for, or the usual one where the choice is left to us.
-        """
-        usual = JointExp.name if self.mechanism == AUTO else self.mechanism
-        if name is None or name == usual:
-            return self._usual
-        return self._built(name)
-
-    def _built(self, name: str) -> Mechanism | Bracketed:
-        distinct = tuple(sorted(set(self.q)))
-        if self.intervals is not None:
-            return Bracketed(
-                mechanism=name,
-                budget=self.budget,
-                q=distinct,
-                intervals=self.intervals,
-                size=self.size,
-            )
-        mechanism: Mechanism = registry.build(name, self.budget, q=distinct, size=self.size)
-        return mechanism
-
-    def choice(self, n: int, grid: Grid) -> Choice:
-        """The mechanism and why; n counts only where the number of records is public."""
-        if self.mechanism != AUTO:
-            return Choice(self.mechanism, "asked for")
-        size = n if self.budget.neighbors is Neighbors.SWAP else self.size
-        # Intervals take answers on both sides of each quantile.
-        answers = len(set(self.q)) * (1 if self.intervals is None else 3)
-        return choose(self.budget, answers, size, grid)
-
-    def without_intervals(self, name: str | None = None) -> Mechanism:
-        """The mechanism for groups and units, around whose answers there are no intervals."""
-        mechanism = self.build(name)
-        if isinstance(mechanism, Bracketed):
-            raise ValueError("intervals must be left out with by and with unit, got both")
-        return mechanism
-
-    def describe(self) -> dict[str, object]:
-        """The public parameters beside the budget, as plain values."""
-        stated = (known.name for known in fields(self) if known.init and known.name != "budget")
-        return {name: _plain(getattr(self, name)) for name in stated}
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Grid):
-        return value.describe()
-    return value if value is None or type(value) in (bool, int, float, str) else str(value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Account:
-    """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
-
-    ledger: Ledger
-    dataset: str
-    part: str | None = None
-    request_id: str | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.ledger, Ledger):
-            raise TypeError(
-                "ledger must be a Ledger, such as Ledger('budget.db'), got "
-                f"{require.shown(self.ledger)}"
-            )
-
-
-def _pair(bounds: Any) -> tuple[Any, Any]:
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"bounds must be a pair (lower, upper), got {require.shown(bounds)}"
-        ) from None
-    return lower, upper
-
-
-class Recorded(Protocol):
-    """What a ledger can keep."""
-
-    def to_dict(self) -> dict[str, object]:
-        """A plain dictionary."""
-
-
-Made = TypeVar("Made", bound=Recorded)
-
-
-def charged(
-    account: Account | None,
-    request: Request,
-    bits: Bits,
-    draw: Callable[[Request], Made],
-    *,
-    promise: Guarantee,
-    rehearse: Callable[[Request], None],
-    restore: Callable[[Mapping[str, Any]], Made],
-    units: Units,
-    about: Mapping[str, object],
-) -> Made:
-    """What `draw` makes once the request was charged; what was made before is returned as it was.
-
-    The ledger counts the digits of the budget, so the request is run with the doubles just below.
-    It enters for which neighbors, and how exactly, the release will promise that. `rehearse` raises
-    where public numbers forbid the draw, and `about` is what else must be the same when the request
-    is repeated.
-    """
-    if account is None:
-        return draw(request)
-    if not entropy.is_private(bits):
-        raise ValueError(
-            "rng must be left out when a ledger is charged: a seeded release has no guarantee"
-        )
-    granted = replace(request, budget=held(request.budget))
-    rehearse(granted)
-    asked = {**request.describe(), **about, "rows": units.rows}
-    made: Made = account.ledger.release(
-        replace(request.budget, within=promise.within, research_only=promise.research_only),
-        lambda: draw(granted),
-        restore=restore,
-        dataset=account.dataset,
-        part=account.part,
-        unit=units.column,
-        request_id=account.request_id,
-        parameters={name: _plain(value) for name, value in asked.items()},
-    )
-    return made
 
 
 def run(

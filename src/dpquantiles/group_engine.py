@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import entropy, require
-from dpquantiles.engine import Account, Request, charged
+from dpquantiles.charging import Account, charged
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
@@ -20,6 +20,7 @@ from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
 from dpquantiles.planner.choice import UNKNOWN_SIZE
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
+from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.engine import Request
 from dpquantiles.group_engine import Grouping, Plan
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
+from dpquantiles.request import Request
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.views.groups import SortedSteps
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpquantiles import privacy, require
-from dpquantiles.engine import Account
+from dpquantiles.charging import Account
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.kinds import Datetime, Kind

@@ -1,9 +1,9 @@
 """`dpquantiles release --dry-run`: what would be read and what it would cost."""
 
-from dpquantiles.engine import Request
 from dpquantiles.kinds import Kind
 from dpquantiles.present import words
 from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.request import Request
 from dpquantiles.sources.metadata import Measure
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")

@@ -7,7 +7,6 @@ import typer
 
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
-from dpquantiles.engine import Request
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
@@ -17,6 +16,7 @@ from dpquantiles.planner.plans import planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
+from dpquantiles.request import Request
 from dpquantiles.sources.cells import parse
 
 GUESSED = ("int", "float", "date", "datetime", "timedelta")

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from dpquantiles import engine, entropy, require
+from dpquantiles import entropy, require
+from dpquantiles.charging import charged
 from dpquantiles.cli import arguments, options, plan, screen
 from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
@@ -16,6 +17,7 @@ from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
 from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
+from dpquantiles.request import Request
 from dpquantiles.views.array import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {
@@ -77,7 +79,7 @@ def release(
     planned = dry_run and neighbors == Neighbors.SWAP
     asked = Asked(tuple(by or ()), keys, units, None if planned else records)
     # All that can be checked without the data is checked before they are read.
-    request = engine.Request(
+    request = Request(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
         size=asked.size,
@@ -100,7 +102,7 @@ def release(
         return
     bits = entropy.system() if number is None else random.Random(number)
 
-    def draw(granted: engine.Request) -> Release | GroupedRelease:
+    def draw(granted: Request) -> Release | GroupedRelease:
         source = asked.open(place, column, type)
         granted = _settled(granted, source.kind, bounds, resolution, missing)
         with scanning(getattr(source, "percent", None), place.size().bytes):
@@ -114,7 +116,7 @@ def release(
 
     typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
     grouped = {"by": asked.by, "keys": read, "size": asked.size}
-    answer = engine.charged(
+    answer = charged(
         arguments.account(ledger, dataset, part, request_id),
         request,
         bits,
@@ -136,12 +138,12 @@ def _public_rows(place: Place, promise: Guarantee) -> int | None:
 
 
 def _settled(
-    request: engine.Request,
+    request: Request,
     kind: Kind,
     bounds: tuple[str, str] | None,
     resolution: str | None,
     missing: str | None,
-) -> engine.Request:
+) -> Request:
     """What is asked for, in the type of the column."""
     return replace(
         request,
