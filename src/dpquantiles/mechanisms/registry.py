@@ -4,6 +4,7 @@ from typing import Any
 
 from dpquantiles import require
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.csmooth import CSmooth
@@ -19,6 +20,7 @@ MECHANISMS: dict[str, Any] = {
     for mechanism in (
         JointExp,
         RecursiveJointExp,
+        AdaptiveTree,
         AggTree,
         ApproximateQuantiles,
         SliceQuantiles,
