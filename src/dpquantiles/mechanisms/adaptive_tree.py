@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid
+from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -38,8 +38,11 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_rang
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
-CUT_SHARE, COUNT_SHARE = 0.1, 0.02
+CUT_SHARE, COARSE_CUT_SHARE, COUNT_SHARE = 0.1, 0.25, 0.02
 """The shares of a budget that cut the grid and, where it must be bought, count the records."""
+
+COARSE = 2**12
+"""The most points of a coarse grid: there, cells are soon single points, which cannot be wrong."""
 
 CELLS = 512
 """About how many cells evenly spread records get. Shares and this were tuned on evenly spread,
@@ -91,14 +94,13 @@ class AdaptiveTree:
             raise TypeError(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
         if self.size is not None:
             object.__setattr__(self, "size", require.count(size=self.size))
-        rate = cutting_rate(self.stages.cut)
+        rate = self.rate(MOST_STEPS)
         if rate < draws.LEAST_RATE:
             raise ValueError(
                 f"the budget must leave at least 2**-40 per cell, got {float(rate):.3g}; "
                 "take a larger budget"
             )
-        for height in (1, HIGHEST):
-            self.counting(height, 2).rate(height)
+        self.counting(1, HIGHEST, 2).rate(HIGHEST)
 
     @classmethod
     def within(
@@ -114,47 +116,52 @@ class AdaptiveTree:
         """The whole budget, whatever is read off the tree later."""
         return self.budget
 
-    @property
-    def stages(self) -> Stages:
-        """What each stage may spend."""
+    def stages(self, points: int) -> Stages:
+        """What each stage may spend on a grid of so many points."""
+        cut = COARSE_CUT_SHARE if points <= COARSE else CUT_SHARE
         bought = self.budget.neighbors is Neighbors.ADD_REMOVE and self.size is None
         count = COUNT_SHARE if bought else 0.0
         return Stages(
             _share(self.budget, count) if bought else None,
-            _share(self.budget, CUT_SHARE),
-            _share(self.budget, 1.0 - CUT_SHARE - count),
+            _share(self.budget, cut),
+            _share(self.budget, 1.0 - cut - count),
         )
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: where the grid is cut depends on where it was cut before."""
         return Demand.everything(n)
 
-    def rule(self, size: int) -> cells.Rule:
+    def rate(self, points: int) -> Fraction:
+        """a of (1)."""
+        return cutting_rate(self.stages(points).cut)
+
+    def rule(self, size: int, points: int) -> cells.Rule:
         """(1) for a public number of records."""
-        return cells.Rule(least=size // CELLS, toll=toll(cutting_rate(self.stages.cut)))
+        return cells.Rule(least=size // CELLS, toll=toll(self.rate(points)))
 
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
         """The tree itself, a public value that answers any quantile."""
         records = view.order_statistics(self.demand(view.n, view.grid).index)
-        rate = cutting_rate(self.stages.cut)
+        points = view.grid.size
+        rate, rule = self.rate(points), self.rule(self._public_size(view.n, bits), points)
         found = cells.grown(
             lambda steps: np.searchsorted(records, steps),
-            view.grid.size,
-            self.rule(self._public_size(view.n, bits)),
+            points,
+            rule,
             lambda count: draws.discrete_laplaces(bits, rate, count),
         )
-        edges, height, branching = leaves(found.start, view.grid.size)
+        edges, height, branching = leaves(found.start, points)
         below = np.searchsorted(records, edges[1:-1])
-        counted = self.counting(height, branching).over(edges, below, view, bits)
+        counted = self.counting(points, height, branching).over(edges, below, view, bits)
         return replace(counted, mechanism=self.name, budget=self.budget)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """The answers of one tree at the quantiles `q`."""
         return self.tree(view, bits).quantiles(self.q)
 
-    def counting(self, height: int, branching: int) -> AggTree:
-        """What counts the cells, in a tree of this shape."""
-        counted = AggTree.within(self.stages.tree, q=self.q)
+    def counting(self, points: int, height: int, branching: int) -> AggTree:
+        """What counts the cells of a grid, in a tree of this shape."""
+        counted = AggTree.within(self.stages(points).tree, q=self.q)
         return replace(counted, height=height, branching=branching)
 
     def _public_size(self, n: int, bits: Bits) -> int:
@@ -162,7 +169,7 @@ class AdaptiveTree:
             return n
         if self.size is not None:
             return self.size
-        paid = self.stages.size
+        paid = self.stages(MOST_STEPS).size
         assert paid is not None
         epsilon = math.sqrt(2 * paid.rho) * BELOW if isinstance(paid, ZCDP) else paid.epsilon
         return PrivateCount(epsilon=epsilon).draw(n, bits)

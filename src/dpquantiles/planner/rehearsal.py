@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, tree
-from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, leaves
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -244,19 +244,20 @@ def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
 
 def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
     rng, q = np.random.default_rng(SEED), np.sort(mechanism.q)
-    rate = cutting_rate(mechanism.stages.cut)
+    points = view.grid.size
+    rate = mechanism.rate(points)
     found = cells.grown(
         lambda steps: view.ranks(steps)[0],
-        view.grid.size,
-        mechanism.rule(view.n),
+        points,
+        mechanism.rule(view.n, points),
         lambda count: _laplaces(rng, rate, count),
         partitions=draws,
     )
     partitions = np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1)
     answers = []
     for starts in partitions:
-        edges, height, branching = leaves(starts, view.grid.size)
-        counting = mechanism.counting(height, branching)
+        edges, height, branching = leaves(starts, points)
+        counting = mechanism.counting(points, height, branching)
         answers.append(_read(counting, view, edges, height, branching, q, rng))
     return rank_errors(view, q, np.array(answers))
 
