@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpquantiles import privacy, require
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
 from dpquantiles.planner.reference import Reference, reference
 from dpquantiles.planner.rehearsal import rehearse
@@ -24,7 +25,7 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 LEVEL = 0.95
-CAUTION = 1.5
+CAUTION = 2.0
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
@@ -166,7 +167,7 @@ def plan(
         resolution: The distance between neighboring answers, as in `quantiles`.
         grid: In place of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.
-        data: What the records are assumed to be like: "even", "clustered" or "tied".
+        data: What the records are assumed to be like: "even", "smooth", "clustered" or "tied".
         spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
             values. Half of the bounds by default.
 
@@ -247,6 +248,8 @@ def unsuited(name: str, budget: Guarantee, m: int) -> str:
         return f"cannot meet a budget of kind {budget.kind!r}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
+    if name == RecursiveJointExp.name and RecursiveJointExp.parts(m) == 1:
+        return "the same as joint_exp for so few quantiles"
     most = MOST_QUANTILES.get(name)
     if most is not None and m > most:
         return f"slow or hopeless for more than {most} quantiles"

@@ -54,9 +54,11 @@ MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
 
 
-def draws_of(m: int) -> int:
-    """How many draws a rehearsal makes for m quantiles."""
-    return 512 if m <= 12 else 256
+def draws_of(mechanism: Any) -> int:
+    """How many draws a rehearsal makes: fewer of chains of many answers, which are slow."""
+    m = len(mechanism.q)
+    chains = isinstance(mechanism, (JointExp, RecursiveJointExp))
+    return 512 if not chains or m <= 12 else 256 if m <= 40 else 128
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
@@ -64,7 +66,7 @@ def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Float
 
     The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
     """
-    draws = draws or draws_of(len(mechanism.q))
+    draws = draws or draws_of(mechanism)
     for family, run in REHEARSALS.items():
         if isinstance(mechanism, family):
             return run(mechanism, view, draws)
