@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpquantiles.grid import FloatGrid
 from dpquantiles.kernels import cells, draws
-from tests.mechanisms.adaptive_tree_checks import log_cut, log_whole
+from tests.mechanisms.adaptive_tree_checks import counting, log_cut, log_whole
 
 Ints = cells.Ints
 RECORDS = (0, 0, 0, 1, 5, 9, 17, 17, 17, 17, 63)
@@ -23,11 +23,6 @@ def silent(count: int) -> Ints:
 
 def loud(count: int) -> Ints:
     return np.full(count, 1 << 40, dtype=np.int64)
-
-
-def counting(records: tuple[int, ...]) -> Callable[[Ints], Ints]:
-    ordered = np.sort(np.array(records, dtype=np.int64))
-    return lambda steps: np.searchsorted(ordered, steps)
 
 
 def dumb(records: tuple[int, ...], points: int, rule: cells.Rule) -> list[int]:
@@ -119,7 +114,7 @@ def test_no_more_cells_than_the_most() -> None:
 
 def test_partitions_are_drawn_apart() -> None:
     """Many partitions have the law of one: the chance that the first cell is cut."""
-    rate, bits = draws.Fraction(1, 2), random.Random(5)
+    rate, bits = Fraction(1, 2), random.Random(5)
     found = cells.grown(
         counting((0, 0)),
         16,

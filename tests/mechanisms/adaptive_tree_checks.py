@@ -23,6 +23,7 @@ from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms.joint_exp_checks import Answer, Explorer, neighbor_pairs, view_of
 
 Patch = pytest.MonkeyPatch
+RELATIONS = ("swap", "add-remove")
 Pair = tuple[Answer, Answer]
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0)
@@ -39,6 +40,12 @@ def log_cut(x: int, rate: float) -> float:
 def log_whole(x: int, rate: float) -> float:
     """ln P[x + z <= 0]: as the noise is symmetric, that of P[1 - x + z >= 1]."""
     return log_cut(1 - x, rate)
+
+
+def counting(records: tuple[int, ...]) -> Callable[[cells.Ints], cells.Ints]:
+    """How many records lie below steps."""
+    ordered = np.sort(np.array(records, dtype=np.int64))
+    return lambda steps: np.searchsorted(ordered, steps)
 
 
 def pairs_on(places: Sequence[int], sizes: Sequence[int], neighbors: str) -> Iterator[Pair]:
@@ -236,3 +243,26 @@ def swap(epsilon: float) -> AdaptiveTree:
 def add_remove(epsilon: float, size: int | None = None) -> AdaptiveTree:
     budget = PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
     return AdaptiveTree(q=(0.5,), budget=budget, size=size)
+
+
+def concentrated(rho: float, neighbors: str) -> AdaptiveTree:
+    return AdaptiveTree(q=(0.5,), budget=ZCDP(rho=rho, neighbors=Neighbors(neighbors)))
+
+
+def stage_sum(mechanism: AdaptiveTree) -> tuple[Fraction, Fraction]:
+    """What all stages may spend together, exactly, and the budget."""
+    stages, budget = mechanism.stages, mechanism.budget
+    name = "rho" if isinstance(budget, ZCDP) else "epsilon"
+    spent = sum(Fraction(getattr(stage, name)) for stage in stages if stage is not None)
+    return Fraction(spent), Fraction(getattr(budget, name))
+
+
+def check_stages() -> None:
+    for amount in np.exp(np.random.default_rng(3).uniform(-18, 18, 60)).tolist():
+        for mechanism in (swap(amount), add_remove(amount), add_remove(amount, 9)):
+            spent, budget = stage_sum(mechanism)
+            assert budget * (1 - Fraction(1, 2**48)) < spent <= budget
+        for neighbors in RELATIONS:
+            mechanism = concentrated(amount, neighbors)
+            spent, budget = stage_sum(mechanism)
+            assert budget * (1 - Fraction(1, 2**48)) < spent <= budget
