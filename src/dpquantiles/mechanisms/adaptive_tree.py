@@ -231,12 +231,12 @@ def cutting_rate(budget: Guarantee) -> Fraction:
         other_side = float(rate) * (1 + ROUNDING) if both_sides else 0.0
         return most_loss(rate) + other_side <= limit
 
-    low, high = draws.LEAST_RATE, max(draws.LEAST_RATE, min(Fraction(limit), draws.MOST_RATE))
-    if not covered(low):
+    if not covered(draws.LEAST_RATE):
         raise ValueError(
             f"the budget must leave at least 2**-40 per cell, got about {0.3 * limit:.3g}; "
             "take a larger budget"
         )
+    low, high = draws.LEAST_RATE, min(Fraction(limit), draws.MOST_RATE)
     for _ in range(SEARCH_STEPS):
         middle = Fraction(float((low + high) / 2))
         low, high = (middle, high) if covered(middle) else (low, middle)
