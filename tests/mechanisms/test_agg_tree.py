@@ -251,10 +251,13 @@ def test_unlike_trees_are_not_merged() -> None:
         noiseless(small("add-remove"), [1]),
         noiseless(small("swap"), [1], points=9),
         noiseless(small("swap", rho=1.0), [1]),
-        noiseless(AggTree(q=(0.5,), epsilon=1.0, height=1, branching=4), [1]),
     ):
         with pytest.raises(ValueError, match="other must have the same grid"):
             tree_of.merge(other)
+    for height, branching in ((1, 4), (2, 3)):
+        shaped = AggTree(q=(0.5,), epsilon=1.0, height=height, branching=branching)
+        with pytest.raises(ValueError, match="other must have the same leaves, joined in the same"):
+            tree_of.merge(noiseless(shaped, [1]))
 
 
 def test_json_both_ways() -> None:

@@ -59,8 +59,8 @@ def grown(
     for depth in range(levels):
         cut = np.ones(len(cells.start), dtype=bool)
         if depth > 0:
-            ends = np.minimum(cells.start + BRANCHING ** (levels - depth), points)
-            counts = below(ends) - below(cells.start)
+            length = np.minimum(BRANCHING ** (levels - depth), points - cells.start)
+            counts = below(cells.start + length) - below(cells.start)
             cut = rule.margin(counts, depth) + noise(len(counts)) >= 1
         kept = sum(len(level.start) for level in whole) + len(cut)
         if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
@@ -77,7 +77,7 @@ def _chosen(cells: Cells, which: NDArray[np.bool_]) -> Cells:
 
 
 def _parts(cells: Cells, width: int, points: int) -> Cells:
-    """The parts of cells that have been cut, as far as there are steps."""
-    start = (cells.start[:, None] + width * np.arange(BRANCHING)).ravel()
-    parts = Cells(np.repeat(cells.partition, BRANCHING), start)
-    return _chosen(parts, start < points)
+    """The parts of cells that have been cut, as far as there are steps; none is ever beyond."""
+    last = (points - 1 - cells.start) // width
+    which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
+    return Cells(cells.partition[which], cells.start[which] + width * part)

@@ -57,6 +57,7 @@ BELOW = 1 - 2.0**-50
 ROUNDING = 2.0**-40
 """More than the relative rounding error of (2)."""
 
+SEARCH_STEPS = 50
 TERMS = 32
 """Terms of (2) that are added up one by one; f falls by a factor of four or more from one to the
 next, and what follows is bounded."""
@@ -93,13 +94,14 @@ class AdaptiveTree:
         if not isinstance(self.budget, (PureDP, ZCDP)):
             raise TypeError(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
         if self.size is not None:
+            if self.budget.neighbors is Neighbors.SWAP:
+                raise ValueError(
+                    "size must be left out under swap neighbors, where the number of records is "
+                    f"public, got {self.size!r}; for a protected number of records use "
+                    "neighbors='add-remove'"
+                )
             object.__setattr__(self, "size", require.count(size=self.size))
-        rate = self.rate(MOST_STEPS)
-        if rate < draws.LEAST_RATE:
-            raise ValueError(
-                f"the budget must leave at least 2**-40 per cell, got {float(rate):.3g}; "
-                "take a larger budget"
-            )
+        self.rate(MOST_STEPS)
         self.counting(1, HIGHEST, 2).rate(HIGHEST)
 
     @classmethod
@@ -107,9 +109,12 @@ class AdaptiveTree:
         cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
     ) -> "AdaptiveTree":
         """Spends epsilon or rho; a delta is not needed."""
-        if not isinstance(budget, ZCDP):
-            budget = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
-        return cls(q=q, budget=budget, size=size)
+        spent: Guarantee
+        if isinstance(budget, ZCDP):
+            spent = ZCDP(rho=budget.rho, neighbors=budget.neighbors)
+        else:
+            spent = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
+        return cls(q=q, budget=spent, size=size)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -201,8 +206,8 @@ def _root_above(number: int, degree: int) -> int:
 
 
 def toll(rate: Fraction) -> int:
-    """g of (1): with it, a cell without records is cut into BRANCHING parts with a probability of
-    at most 1 / (2 BRANCHING), so that empty cells die out.
+    """g of (1): with it, a cell without records is cut with a probability below 1 / BRANCHING, so
+    that empty cells die out.
     """
     return max(1, math.ceil(math.log(cells.BRANCHING) / float(rate)))
 
@@ -224,20 +229,22 @@ def cutting_rate(budget: Guarantee) -> Fraction:
     """The largest a of (1), nearly, whose price (2) a budget covers."""
     swap = budget.neighbors is Neighbors.SWAP
     if isinstance(budget, ZCDP):
-        # A loss with a range of eta costs bounded_range_rho(eta).
-        limit = bounded_range_eta(budget.rho) / (2 if swap else 1)
+        # A loss with a range of eta costs bounded_range_rho(eta), for each of two ways of a swap.
+        limit, both_sides = bounded_range_eta(budget.rho / (2 if swap else 1)), True
     else:
-        limit = budget.epsilon
+        limit, both_sides = budget.epsilon, swap
 
-    def price(rate: Fraction) -> float:
-        both_ways = swap or isinstance(budget, ZCDP)
-        return most_loss(rate) + (float(rate) * (1 + ROUNDING) if both_ways else 0.0)
+    def covered(rate: Fraction) -> bool:
+        other_side = float(rate) * (1 + ROUNDING) if both_sides else 0.0
+        return most_loss(rate) + other_side <= limit
 
-    # F is at most 7/3 a, because f(x) <= a s^x and s^g <= 1/4.
-    low, high = Fraction(limit * 0.3 * (1 - 2.0**-30)), Fraction(limit)
-    if low > draws.MOST_RATE:
-        return draws.MOST_RATE
-    for _ in range(40):
+    if not covered(draws.LEAST_RATE):
+        raise ValueError(
+            f"the budget must leave at least 2**-40 per cell, got about {0.3 * limit:.3g}; "
+            "take a larger budget"
+        )
+    low, high = draws.LEAST_RATE, min(Fraction(limit), draws.MOST_RATE)
+    for _ in range(SEARCH_STEPS):
         middle = Fraction(float((low + high) / 2))
-        low, high = (middle, high) if price(middle) <= limit else (low, middle)
-    return min(low, draws.MOST_RATE)
+        low, high = (middle, high) if covered(middle) else (low, middle)
+    return low

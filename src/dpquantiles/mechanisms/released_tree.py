@@ -82,13 +82,14 @@ class ReleasedTree:
         """
         if self._alike() != other._alike():
             raise ValueError(
-                "other must have the same grid, shape, reading, neighbors and kind of budget "
+                "other must have the same grid, reading, neighbors and kind of budget "
                 f"to be merged, got {other._alike()!r} beside {self._alike()!r}"
             )
-        if not np.array_equal(self.edges, other.edges):
+        if self.branching != other.branching or not np.array_equal(self.edges, other.edges):
             raise ValueError(
-                "other must have the same leaves to be merged; trees that follow the records, like "
-                f"those of {other.mechanism}, have leaves of their own: take agg_tree"
+                "other must have the same leaves, joined in the same way, to be merged, got "
+                f"{len(other.edges) - 1} leaves beside {len(self.edges) - 1}; cells that follow "
+                "the records differ from tree to tree: for trees to merge take agg_tree"
             )
         both = None if self.total is None or other.total is None else self.total + other.total
         pairs = zip(self.levels, other.levels, strict=True)
@@ -105,9 +106,9 @@ class ReleasedTree:
         )
 
     def _alike(self) -> dict[str, object]:
-        """What two trees must share to be added up."""
-        shape = {name: value for name, value in self._shape().items() if name != "size"}
-        return {**shape, "neighbors": str(self.budget.neighbors), "kind": self.budget.kind}
+        """What two trees must share to be added up, beside their leaves."""
+        budget = {"neighbors": str(self.budget.neighbors), "kind": self.budget.kind}
+        return {"grid": self.grid.describe(), "reading": self.reading, **budget}
 
     def to_json(self) -> str:
         """The tree as JSON text, the inverse of `from_json`."""
