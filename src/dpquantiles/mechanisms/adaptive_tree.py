@@ -11,10 +11,13 @@ calls are rare on the way to any one record. The idea is that of PrivTree (Zhang
     price     F = a + f(1) + f(1 + g) + f(1 + 2 g) + ...,
               f(x) = ln((1 + s - s^(x+1)) / (1 + s - s^x)) : the loss lies in [-a, F] for one
               record more, in [-a - F, a + F] for a swap                                       (2)
+    lumps     o + z parts of the grid hold records, cut to some thousand times n parts in all: if
+              they hold `LUMP` records or more on average, the cuts get a larger share           (3)
     counts    of all cells, by (1) to (4) of `agg_tree.py` for what is left of the budget
 
 t is the public number of records over `CELLS`: finer cells would only add noise. Under add-remove
-neighbors without a stated size a rough count is bought for it. Proof: `adaptive_tree.md`.
+neighbors without a stated size a rough count is bought for it. A record more or less, and also a
+swap, changes o by at most one, so that (3) costs next to nothing. Proof: `adaptive_tree.md`.
 """
 
 import math
@@ -38,11 +41,23 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_rang
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
-CUT_SHARE, COARSE_CUT_SHARE, COUNT_SHARE = 0.1, 0.25, 0.02
-"""The shares of a budget that cut the grid and, where it must be bought, count the records."""
+Ints = NDArray[np.int64]
+
+CUT_SHARE, LUMPY_CUT_SHARE = 0.1, 0.3
+"""The share of a budget that cuts the grid. Where records lie in lumps it has to find them, and a
+cell that is a single point cannot be wrong.
+"""
+
+SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
+"""The shares that buy the number of records, where it must be bought, and the number of lumps."""
+
+FINENESS, LUMP = 2**12, 8
+"""Records lie in lumps where a part of the grid as fine as this, times the number of records, has
+this many of them on average, if it has any.
+"""
 
 COARSE = 2**12
-"""The most points of a coarse grid: there, cells are soon single points, which cannot be wrong."""
+"""The most points of a coarse grid, where records are taken to lie in lumps unasked."""
 
 CELLS = 512
 """About how many cells evenly spread records get. Shares and this were tuned on evenly spread,
@@ -64,9 +79,10 @@ next, and what follows is bounded."""
 
 
 class Stages(NamedTuple):
-    """One budget in three: what counts all records, what cuts the grid, what counts the cells."""
+    """What each stage may spend; what need not be bought costs nothing."""
 
     size: Guarantee | None
+    lumps: Guarantee | None
     cut: Guarantee
     tree: Guarantee
 
@@ -101,8 +117,8 @@ class AdaptiveTree:
                     "neighbors='add-remove'"
                 )
             object.__setattr__(self, "size", require.count(size=self.size))
-        self.rate(MOST_STEPS)
-        self.counting(1, HIGHEST, 2).rate(HIGHEST)
+        cutting_rate(self.stages(MOST_STEPS, lumpy=False).cut)
+        self.counting(self.stages(MOST_STEPS, lumpy=True), HIGHEST, 2).rate(HIGHEST)
 
     @classmethod
     def within(
@@ -121,52 +137,48 @@ class AdaptiveTree:
         """The whole budget, whatever is read off the tree later."""
         return self.budget
 
-    def stages(self, points: int) -> Stages:
+    def stages(self, points: int, *, lumpy: bool) -> Stages:
         """What each stage may spend on a grid of so many points."""
-        cut = COARSE_CUT_SHARE if points <= COARSE else CUT_SHARE
-        bought = self.budget.neighbors is Neighbors.ADD_REMOVE and self.size is None
-        count = COUNT_SHARE if bought else 0.0
+        cut = LUMPY_CUT_SHARE if lumpy else CUT_SHARE
+        sized = self.budget.neighbors is Neighbors.SWAP or self.size is not None
+        size = 0.0 if sized else SIZE_SHARE
+        lumps = 0.0 if points <= COARSE else LUMP_SHARE
         return Stages(
-            _share(self.budget, count) if bought else None,
+            _share(self.budget, size) if size else None,
+            _share(self.budget, lumps) if lumps else None,
             _share(self.budget, cut),
-            _share(self.budget, 1.0 - cut - count),
+            _share(self.budget, 1.0 - cut - size - lumps),
         )
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: where the grid is cut depends on where it was cut before."""
         return Demand.everything(n)
 
-    def rate(self, points: int) -> Fraction:
-        """a of (1)."""
-        return cutting_rate(self.stages(points).cut)
-
-    def rule(self, size: int, points: int) -> cells.Rule:
-        """(1) for a public number of records."""
-        return cells.Rule(least=size // CELLS, toll=toll(self.rate(points)))
-
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
         """The tree itself, a public value that answers any quantile."""
-        records = view.order_statistics(self.demand(view.n, view.grid).index)
         points = view.grid.size
-        rate, rule = self.rate(points), self.rule(self._public_size(view.n, bits), points)
+        records = view.order_statistics(self.demand(view.n, view.grid).index)
+        size = self._public_size(view.n, bits)
+        stages = self.stages(points, lumpy=self._lumpy(records, size, points, bits))
+        rate = cutting_rate(stages.cut)
         found = cells.grown(
             lambda steps: np.searchsorted(records, steps),
             points,
-            rule,
+            rule(size, rate),
             lambda count: draws.discrete_laplaces(bits, rate, count),
         )
         edges, height, branching = leaves(found.start, points)
         below = np.searchsorted(records, edges[1:-1])
-        counted = self.counting(points, height, branching).over(edges, below, view, bits)
+        counted = self.counting(stages, height, branching).over(edges, below, view, bits)
         return replace(counted, mechanism=self.name, budget=self.budget)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """The answers of one tree at the quantiles `q`."""
         return self.tree(view, bits).quantiles(self.q)
 
-    def counting(self, points: int, height: int, branching: int) -> AggTree:
-        """What counts the cells of a grid, in a tree of this shape."""
-        counted = AggTree.within(self.stages(points).tree, q=self.q)
+    def counting(self, stages: Stages, height: int, branching: int) -> AggTree:
+        """What counts the cells, in a tree of this shape."""
+        counted = AggTree.within(stages.tree, q=self.q)
         return replace(counted, height=height, branching=branching)
 
     def _public_size(self, n: int, bits: Bits) -> int:
@@ -174,10 +186,38 @@ class AdaptiveTree:
             return n
         if self.size is not None:
             return self.size
-        paid = self.stages(MOST_STEPS).size
-        assert paid is not None
-        epsilon = math.sqrt(2 * paid.rho) * BELOW if isinstance(paid, ZCDP) else paid.epsilon
-        return PrivateCount(epsilon=epsilon).draw(n, bits)
+        return _noisy(n, self.stages(MOST_STEPS, lumpy=False).size, bits)
+
+    def _lumpy(self, records: Ints, size: int, points: int, bits: Bits) -> bool:
+        """(3), on grids that are not coarse."""
+        paid = self.stages(points, lumpy=False).lumps
+        if paid is None:
+            return True
+        parts = records // part_length(size, points)
+        occupied = min(1, len(parts)) + int(np.count_nonzero(np.diff(parts)))
+        return LUMP * _noisy(occupied, paid, bits) < size
+
+
+def _noisy(count: int, paid: Guarantee | None, bits: Bits) -> int:
+    """A number that one record changes by at most one, with noise that was paid for."""
+    assert paid is not None
+    return PrivateCount(epsilon=noise_rate(paid)).draw(count, bits)
+
+
+def noise_rate(paid: Guarantee) -> float:
+    """The rate of discrete Laplace noise that a budget pays for."""
+    return math.sqrt(2 * paid.rho) * BELOW if isinstance(paid, ZCDP) else paid.epsilon
+
+
+def part_length(size: int, points: int) -> int:
+    """How many steps the parts of (3) have: a power of BRANCHING."""
+    fine = cells.height(FINENESS * max(1, size))
+    return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
+
+
+def rule(size: int, rate: Fraction) -> cells.Rule:
+    """(1) for a public number of records."""
+    return cells.Rule(least=size // CELLS, toll=toll(rate))
 
 
 def _share(budget: Guarantee, share: float) -> Guarantee:
@@ -186,7 +226,7 @@ def _share(budget: Guarantee, share: float) -> Guarantee:
     return replace(budget, epsilon=budget.epsilon * share * BELOW)
 
 
-def leaves(starts: NDArray[np.int64], points: int) -> tuple[NDArray[np.int64], int, int]:
+def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:
     """Edges of the leaves of a balanced tree over cells, its height and its branching.
 
     The error of a sum of leaves grows about like h^2.5 b; leaves beyond the cells hold no step.

@@ -114,6 +114,11 @@ class Reference:
         steps = np.asarray(steps)
         return self._below(steps), self._below(steps + 1)
 
+    def occupied(self, length: int) -> int:
+        """How many runs of so many steps hold records."""
+        last = (self._first + self._steps - 1) // length
+        return int(np.minimum(self._ends - self._starts, last - self._first // length + 1).sum())
+
     def _below(self, steps: Ints) -> Ints:
         piece = np.searchsorted(self._first, steps, side="right") - 1
         piece = np.maximum(piece, 0)
@@ -155,6 +160,10 @@ class Sample(Reference):
     def order_statistics(self, index: Ints) -> Ints:
         """The steps at these positions of the sorted records."""
         return np.asarray(self._records[index])
+
+    def occupied(self, length: int) -> int:
+        """How many runs of so many steps hold records."""
+        return len(np.unique(self._records // length))
 
     def _below(self, steps: Ints) -> Ints:
         return np.searchsorted(self._records, steps)

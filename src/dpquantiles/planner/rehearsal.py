@@ -10,7 +10,7 @@ units of several records: n / unit records at rate * unit give answers at the sa
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, tree
-from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, leaves
+from dpquantiles.mechanisms.adaptive_tree import (
+    LUMP,
+    AdaptiveTree,
+    Stages,
+    cutting_rate,
+    leaves,
+    noise_rate,
+    part_length,
+    rule,
+)
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -245,23 +254,50 @@ def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
 
 
 def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
-    rng, q = np.random.default_rng(SEED), np.sort(mechanism.q)
-    points = view.grid.size
-    rate = mechanism.rate(points)
+    rng, q, points = np.random.default_rng(SEED), np.sort(mechanism.q), view.grid.size
+    paid = mechanism.stages(points, lumpy=False).lumps
+    lumpy = np.full(draws, True)
+    if paid is not None:
+        occupied = view.occupied(part_length(view.n, points))
+        lumpy = LUMP * (occupied + _laplaces(rng, noise_rate(paid), draws)) < view.n
+    answers = [
+        answer
+        for shape in (False, True)
+        for answer in _grown(
+            mechanism,
+            view,
+            q,
+            mechanism.stages(points, lumpy=shape),
+            int((lumpy == shape).sum()),
+            rng,
+        )
+    ]
+    return rank_errors(view, q, np.array(answers))
+
+
+def _grown(
+    mechanism: AdaptiveTree,
+    view: Reference,
+    q: Floats,
+    stages: Stages,
+    trees: int,
+    rng: "Generator",
+) -> Iterator[Ints]:
+    """Answers of trees over cells that follow the records."""
+    if trees == 0:
+        return
+    rate = cutting_rate(stages.cut)
     found = cells.grown(
         lambda steps: view.ranks(steps)[0],
-        points,
-        mechanism.rule(view.n, points),
+        view.grid.size,
+        rule(view.n, rate),
         lambda count: _laplaces(rng, rate, count),
-        partitions=draws,
+        partitions=trees,
     )
-    partitions = np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1)
-    answers = []
-    for starts in partitions:
-        edges, height, branching = leaves(starts, points)
-        counting = mechanism.counting(points, height, branching)
-        answers.append(_read(counting, view, edges, height, branching, q, rng))
-    return rank_errors(view, q, np.array(answers))
+    for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
+        edges, height, branching = leaves(starts, view.grid.size)
+        counting = mechanism.counting(stages, height, branching)
+        yield _read(counting, view, edges, height, branching, q, rng)
 
 
 def _read(
@@ -282,7 +318,7 @@ def _read(
     return tree.inverse(tree.masses(noisy, branching, total, mechanism.reading), edges, q)
 
 
-def _laplaces(rng: "Generator", rate: Fraction, count: int) -> Ints:
+def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
     chance = -math.expm1(-float(rate))
     return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))
 
