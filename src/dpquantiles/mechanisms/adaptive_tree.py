@@ -11,13 +11,10 @@ calls are rare on the way to any one record. The idea is that of PrivTree (Zhang
     price     F = a + f(1) + f(1 + g) + f(1 + 2 g) + ...,
               f(x) = ln((1 + s - s^(x+1)) / (1 + s - s^x)) : the loss lies in [-a, F] for one
               record more, in [-a - F, a + F] for a swap                                       (2)
-    lumps     o + z parts of the grid hold records, cut to some thousand times n parts in all: if
-              they hold `LUMP` records or more on average, the cuts get a larger share           (3)
     counts    of all cells, by (1) to (4) of `agg_tree.py` for what is left of the budget
 
 t is the public number of records over `CELLS`: finer cells would only add noise. Under add-remove
-neighbors without a stated size a rough count is bought for it. A record more or less, and also a
-swap, changes o by at most one, so that (3) costs next to nothing. Proof: `adaptive_tree.md`.
+neighbors without a stated size a rough count is bought for it. Proof: `adaptive_tree.md`.
 """
 
 import math
@@ -34,7 +31,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.count import PrivateCount
+from dpquantiles.mechanisms.count import budget_share, noisy_count
 from dpquantiles.mechanisms.law import Profile
 from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_range_eta
@@ -44,20 +41,15 @@ from dpquantiles.views import Demand, SortedView
 Ints = NDArray[np.int64]
 
 CUT_SHARE, LUMPY_CUT_SHARE = 0.1, 0.3
-"""The share of a budget that cuts the grid. Where records lie in lumps it has to find them, and a
-cell that is a single point cannot be wrong.
-"""
-
-SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
-"""The shares that buy the number of records, where it must be bought, and the number of lumps."""
-
-FINENESS, LUMP = 2**12, 8
-"""Records lie in lumps where a part of the grid as fine as this, times the number of records, has
-this many of them on average, if it has any.
+"""The share of a budget that cuts the grid, and a good one where many records lie close together:
+there the cuts have lumps to find, and a cell that is a single point cannot be wrong.
 """
 
 COARSE = 2**12
-"""The most points of a coarse grid, where records are taken to lie in lumps unasked."""
+"""The most points of a grid that is taken to hold records close together."""
+
+SIZE_SHARE = 0.02
+"""The share that buys the number of records where it is neither public nor given."""
 
 CELLS = 512
 """About how many cells evenly spread records get. Shares and this were tuned on evenly spread,
@@ -66,9 +58,7 @@ normal, clustered and tied records, 1000 to 10**6 of them, epsilon = 1, swap."""
 HIGHEST = 6
 """The highest tree over cells."""
 
-BELOW = 1 - 2.0**-50
-"""Keeps products of budgets on the private side of rounding."""
-
+MOST_CUT_SHARE = 0.9
 ROUNDING = 2.0**-40
 """More than the relative rounding error of (2)."""
 
@@ -79,10 +69,9 @@ next, and what follows is bounded."""
 
 
 class Stages(NamedTuple):
-    """What each stage may spend; what need not be bought costs nothing."""
+    """What each stage may spend: the number of records, where it must be bought, cuts, counts."""
 
     size: Guarantee | None
-    lumps: Guarantee | None
     cut: Guarantee
     tree: Guarantee
 
@@ -91,7 +80,8 @@ class Stages(NamedTuple):
 class AdaptiveTree:
     """A tree of noisy counts over cells that follow the records, read at the quantiles `q`.
 
-    `size` is a public number of records, roughly right, for add-remove neighbors.
+    `size` is a public number of records, roughly right, for add-remove neighbors. `cut_share` is
+    the share of the budget that cuts the grid; None picks it from the grid.
     """
 
     name: ClassVar[str] = "adaptive_tree"
@@ -104,6 +94,7 @@ class AdaptiveTree:
     q: tuple[float, ...]
     budget: Guarantee
     size: int | None = None
+    cut_share: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
@@ -117,8 +108,15 @@ class AdaptiveTree:
                     "neighbors='add-remove'"
                 )
             object.__setattr__(self, "size", require.count(size=self.size))
-        cutting_rate(self.stages(MOST_STEPS, lumpy=False).cut)
-        self.counting(self.stages(MOST_STEPS, lumpy=True), HIGHEST, 2).rate(HIGHEST)
+        if self.cut_share is not None:
+            share = require.positive(cut_share=self.cut_share)
+            if share > MOST_CUT_SHARE:
+                raise ValueError(f"cut_share must be at most {MOST_CUT_SHARE}, got {share!r}")
+            object.__setattr__(self, "cut_share", share)
+        for points in (COARSE, MOST_STEPS):
+            stages = self.stages(points)
+            cutting_rate(stages.cut)
+            self.counting(stages, HIGHEST, 2).rate(HIGHEST)
 
     @classmethod
     def within(
@@ -137,17 +135,15 @@ class AdaptiveTree:
         """The whole budget, whatever is read off the tree later."""
         return self.budget
 
-    def stages(self, points: int, *, lumpy: bool) -> Stages:
+    def stages(self, points: int) -> Stages:
         """What each stage may spend on a grid of so many points."""
-        cut = LUMPY_CUT_SHARE if lumpy else CUT_SHARE
-        sized = self.budget.neighbors is Neighbors.SWAP or self.size is not None
-        size = 0.0 if sized else SIZE_SHARE
-        lumps = 0.0 if points <= COARSE else LUMP_SHARE
+        cut = self.cut_share or (LUMPY_CUT_SHARE if points <= COARSE else CUT_SHARE)
+        known = self.budget.neighbors is Neighbors.SWAP or self.size is not None
+        size = 0.0 if known else SIZE_SHARE
         return Stages(
-            _share(self.budget, size) if size else None,
-            _share(self.budget, lumps) if lumps else None,
-            _share(self.budget, cut),
-            _share(self.budget, 1.0 - cut - size - lumps),
+            None if known else budget_share(self.budget, size),
+            budget_share(self.budget, cut),
+            budget_share(self.budget, 1.0 - cut - size),
         )
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
@@ -159,7 +155,7 @@ class AdaptiveTree:
         points = view.grid.size
         records = view.order_statistics(self.demand(view.n, view.grid).index)
         size = self._public_size(view.n, bits)
-        stages = self.stages(points, lumpy=self._lumpy(records, size, points, bits))
+        stages = self.stages(points)
         rate = cutting_rate(stages.cut)
         found = cells.grown(
             lambda steps: np.searchsorted(records, steps),
@@ -186,44 +182,14 @@ class AdaptiveTree:
             return n
         if self.size is not None:
             return self.size
-        return _noisy(n, self.stages(MOST_STEPS, lumpy=False).size, bits)
-
-    def _lumpy(self, records: Ints, size: int, points: int, bits: Bits) -> bool:
-        """(3), on grids that are not coarse."""
-        paid = self.stages(points, lumpy=False).lumps
-        if paid is None:
-            return True
-        parts = records // part_length(size, points)
-        occupied = min(1, len(parts)) + int(np.count_nonzero(np.diff(parts)))
-        return LUMP * _noisy(occupied, paid, bits) < size
-
-
-def _noisy(count: int, paid: Guarantee | None, bits: Bits) -> int:
-    """A number that one record changes by at most one, with noise that was paid for."""
-    assert paid is not None
-    return PrivateCount(epsilon=noise_rate(paid)).draw(count, bits)
-
-
-def noise_rate(paid: Guarantee) -> float:
-    """The rate of discrete Laplace noise that a budget pays for."""
-    return math.sqrt(2 * paid.rho) * BELOW if isinstance(paid, ZCDP) else paid.epsilon
-
-
-def part_length(size: int, points: int) -> int:
-    """How many steps the parts of (3) have: a power of BRANCHING."""
-    fine = cells.height(FINENESS * max(1, size))
-    return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
+        paid = self.stages(MOST_STEPS).size
+        assert paid is not None
+        return noisy_count(n, paid, bits)
 
 
 def rule(size: int, rate: Fraction) -> cells.Rule:
     """(1) for a public number of records."""
     return cells.Rule(least=size // CELLS, toll=toll(rate))
-
-
-def _share(budget: Guarantee, share: float) -> Guarantee:
-    if isinstance(budget, ZCDP):
-        return replace(budget, rho=budget.rho * share * BELOW)
-    return replace(budget, epsilon=budget.epsilon * share * BELOW)
 
 
 def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:

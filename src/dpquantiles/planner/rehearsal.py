@@ -10,7 +10,7 @@ units of several records: n / unit records at rate * unit give answers at the sa
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +19,10 @@ from numpy.typing import NDArray
 
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, tree
-from dpquantiles.mechanisms.adaptive_tree import (
-    LUMP,
-    AdaptiveTree,
-    Stages,
-    cutting_rate,
-    leaves,
-    noise_rate,
-    part_length,
-    rule,
-)
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.count import noise_rate
+from dpquantiles.mechanisms.fitted import LUMP, Fitted, part_length
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
@@ -66,7 +59,7 @@ MOST_CELLS = 1 << 22
 def draws_of(mechanism: Any) -> int:
     """How many draws a rehearsal makes: fewer of chains of many answers, which are slow."""
     m = len(mechanism.q)
-    chains = isinstance(mechanism, (JointExp, RecursiveJointExp))
+    chains = isinstance(mechanism, (JointExp, RecursiveJointExp, Fitted))
     return 512 if not chains or m <= 12 else 256 if m <= 40 else 128
 
 
@@ -255,49 +248,33 @@ def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
 
 def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
     rng, q, points = np.random.default_rng(SEED), np.sort(mechanism.q), view.grid.size
-    paid = mechanism.stages(points, lumpy=False).lumps
-    lumpy = np.full(draws, True)
-    if paid is not None:
-        occupied = view.occupied(part_length(view.n, points))
-        lumpy = LUMP * (occupied + _laplaces(rng, noise_rate(paid), draws)) < view.n
-    answers = [
-        answer
-        for shape in (False, True)
-        for answer in _grown(
-            mechanism,
-            view,
-            q,
-            mechanism.stages(points, lumpy=shape),
-            int((lumpy == shape).sum()),
-            rng,
-        )
-    ]
-    return rank_errors(view, q, np.array(answers))
-
-
-def _grown(
-    mechanism: AdaptiveTree,
-    view: Reference,
-    q: Floats,
-    stages: Stages,
-    trees: int,
-    rng: "Generator",
-) -> Iterator[Ints]:
-    """Answers of trees over cells that follow the records."""
-    if trees == 0:
-        return
+    stages = mechanism.stages(points)
     rate = cutting_rate(stages.cut)
     found = cells.grown(
         lambda steps: view.ranks(steps)[0],
-        view.grid.size,
+        points,
         rule(view.n, rate),
         lambda count: _laplaces(rng, rate, count),
-        partitions=trees,
+        partitions=draws,
     )
+    answers = []
     for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
-        edges, height, branching = leaves(starts, view.grid.size)
+        edges, height, branching = leaves(starts, points)
         counting = mechanism.counting(stages, height, branching)
-        yield _read(counting, view, edges, height, branching, q, rng)
+        answers.append(_read(counting, view, edges, height, branching, q, rng))
+    return rank_errors(view, q, np.array(answers))
+
+
+def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
+    points = view.grid.size
+    paid, lumpy = mechanism.stages(points).lumps, draws
+    if paid is not None:
+        noise = _laplaces(np.random.default_rng(SEED), noise_rate(paid), draws)
+        parts = view.occupied(part_length(view.n, points))
+        lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
+    shares = {True: lumpy, False: draws - lumpy}
+    taken = {shape: mechanism.taken(points, lumpy=shape, size=view.n) for shape in shares}
+    return np.concatenate([rehearse(taken[s], view, count) for s, count in shares.items() if count])
 
 
 def _read(
@@ -340,5 +317,6 @@ REHEARSALS: dict[type, Callable[[Any, Reference, int], Floats]] = {
     RecursiveJointExp: _recursive,
     OneByOne: _one_by_one,
     AdaptiveTree: _adaptive,
+    Fitted: _fitted,
     AggTree: _tree,
 }
