@@ -20,6 +20,7 @@ from tests.mechanisms import recursive_checks as trees
 from tests.test_accuracy import even_quantiles, rank_error
 
 THREE = (0.25, 0.5, 0.75)
+FOUR = (0.2, 0.4, 0.6, 0.8)
 
 
 @pytest.mark.parametrize("records", [[], [2], [0, 0], [1, 2]])
@@ -40,6 +41,7 @@ PURE = [
     (ApproximateQuantiles(q=THREE, epsilon=4.0), [3], 4),
     (ApproximateQuantiles(q=THREE, epsilon=1.0, neighbors="add-remove", size=3), [2, 3], 3),
     (ApproximateQuantiles(q=(0.5, 0.5), epsilon=1.0, neighbors="add-remove", size=3), [3], 3),
+    (ApproximateQuantiles(q=FOUR, epsilon=1.0, neighbors="add-remove", size=5), [4], 2),
 ]
 
 
@@ -76,6 +78,7 @@ def equation() -> None:
         (trees.records_at_a_cut_on_both_sides, privacy(4)),
         (trees.records_at_a_cut_on_both_sides, equation),
         (trees.true_sizes_of_parts, privacy(4)),
+        (trees.labels_spread_by_the_number_of_ties, privacy(6)),
         (trees.labels_spread_by_the_number_of_records, privacy(4)),
         (trees.split_by_rank, equation),
     ],
