@@ -21,6 +21,15 @@ ledger = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.", show_default=False)]
+Epsilon = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilon",
+        "-e",
+        metavar="NUMBER",
+        help="The budget of every data set, shared by all its releases; smaller is more private.",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Write the spending over time as an SVG picture."),
@@ -37,7 +46,7 @@ EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Le
 @ledger.command()
 def create(
     file: File,
-    epsilon: options.Epsilon = None,
+    epsilon: Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
     neighbors: options.NeighborsName = "swap",
@@ -76,7 +85,8 @@ def verify(file: File, head: Head = None) -> None:
     except LedgerError as error:
         screen.error(str(error))
         raise typer.Exit(TAMPERED) from None
-    screen.result(f"{books.count} entries, all whole; head {books.head}")
+    entries = "1 entry" if books.count == 1 else f"{books.count} entries"
+    screen.result(f"{entries}, all whole; head {books.head}")
 
 
 @ledger.command()

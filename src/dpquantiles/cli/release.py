@@ -98,7 +98,8 @@ def release(
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
-            plan.show(plan.dry_run(request, records or _public_rows(place, promise), grid))
+            found = plan.dry_run(request, records or _public_rows(place, promise), grid)
+            plan.show(found, mechanism=mechanism)
         return
     bits = entropy.system() if number is None else random.Random(number)
 
