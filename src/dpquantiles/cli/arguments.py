@@ -15,7 +15,7 @@ from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
-from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.filled import MISSING_POLICIES
 
 MOST_QUANTILES = 100_000
 """The most quantiles that one range may stand for."""

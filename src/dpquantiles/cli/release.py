@@ -18,7 +18,7 @@ from dpquantiles.present import tables, text
 from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
-from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.filled import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {
     "text": lambda release: screen.apart(text.render(release, screen.width())),
