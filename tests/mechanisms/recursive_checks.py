@@ -125,11 +125,6 @@ def check_within(mechanism: RecursiveJointExp, sizes: Sequence[int], points: int
     shares_checks.check_within(mechanism, sizes, points, law_of=cut_law)
 
 
-def check_concentrated(mechanism: RecursiveJointExp, sizes: Sequence[int], points: int) -> None:
-    """No neighbor is further away than rho, labels included."""
-    shares_checks.check_concentrated(mechanism, sizes, points, law_of=cut_law)
-
-
 def spend_all_on_every_level(patch: Patch) -> None:
     patch.setattr(RecursiveJointExp, "each", property(lambda self: self.epsilon))
 

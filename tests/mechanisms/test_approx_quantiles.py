@@ -14,7 +14,7 @@ from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.recursive_joint_exp import Node
-from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
+from dpquantiles.privacy import ApproxDP, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.test_accuracy import even_quantiles, rank_error
@@ -50,16 +50,6 @@ def test_all_neighbors_and_cuts_are_within_epsilon(
     mechanism: ApproximateQuantiles, sizes: list[int], points: int
 ) -> None:
     trees.check_pure(mechanism, sizes, points)
-
-
-@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_all_neighbors_are_within_rho(neighbors: str) -> None:
-    size = 3 if neighbors == "add-remove" else None
-    budget = ZCDP(rho=0.2, neighbors=Neighbors(neighbors))
-    mechanism = ApproximateQuantiles.within(budget, q=THREE, size=size)
-    assert isinstance(mechanism.guarantee, ZCDP)
-    assert 0.2 * (1 - 1e-6) < mechanism.guarantee.rho <= 0.2
-    trees.check_concentrated(mechanism, [3], 3)
 
 
 def privacy(index: int) -> Callable[[], None]:

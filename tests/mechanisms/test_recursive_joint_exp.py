@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     grow,
     van_der_corput,
 )
-from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from dpquantiles.privacy import Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.mechanisms.recursive_checks import TwoLevels
@@ -64,16 +64,6 @@ def test_all_neighbors_and_cuts_are_within_epsilon(
     mechanism: RecursiveJointExp, sizes: list[int], points: int
 ) -> None:
     trees.check_pure(mechanism, sizes, points)
-
-
-@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_all_neighbors_are_within_rho(neighbors: str) -> None:
-    size = 3 if neighbors == "add-remove" else None
-    budget = ZCDP(rho=0.2, neighbors=Neighbors(neighbors))
-    mechanism = TwoLevels.within(budget, q=FOUR, size=size)
-    assert isinstance(mechanism.guarantee, ZCDP)
-    assert 0.2 * (1 - 1e-6) < mechanism.guarantee.rho <= 0.2
-    trees.check_concentrated(mechanism, [2, 3] if size else [3], 2 if size else 3)
 
 
 def privacy(index: int) -> Callable[[], None]:

@@ -70,7 +70,7 @@ def show(file: File, plot: Plot = None) -> None:
     """Show what was spent on which data set, over time."""
     found = Ledger(file)
     if plot is not None:
-        _write(plot, spending.svg(found))
+        screen.write(plot, spending.svg(found))
     screen.result(screen.apart(spending.text(found, screen.width())))
 
 
@@ -93,10 +93,3 @@ def verify(file: File, head: Head = None) -> None:
 def export(file: File, format: Format = "json") -> None:
     """Write all entries to stdout, as JSON or CSV."""
     screen.result(EXPORTS[require.choice(EXPORTS, format=format)](Ledger(file)))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None

@@ -104,7 +104,8 @@ def show(
     """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
     name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
     if plot is not None:
-        _write(plot, plans.picture(found, found.curve(name)))
+        screen.write(plot, plans.picture(found, found.curve(name)))
+        screen.note(f"drew error against budget to '{plot}'")
     if as_json:
         screen.result(found.to_json())
         return
@@ -166,11 +167,3 @@ def _enough(
     )
     screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")
     return f"{found:.17g}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
-    screen.note(f"drew error against budget to '{path}'")
