@@ -166,7 +166,7 @@ def picture(plan: Plan, curve: Curve) -> str:
         SubElement(root, "polyline", {"points": path, "stroke-dasharray": dash, **stroke})
         svg.text(
             root,
-            (points[1][0], min(points[1][1] + below, up.start - 4)),
+            (points[1][0] + (4 if below < 0 else -4), min(points[1][1] + below, up.start - 4)),
             label,
             anchor="start" if below < 0 else "end",
         )
