@@ -90,6 +90,7 @@ def _reason(
     records = f"{n:,} records"
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
+    quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
     even, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
     others = ", ".join(
         f"{other} {error:.2g}"
@@ -97,7 +98,7 @@ def _reason(
         if other != name and math.isfinite(error)
     )
     return (
-        f"expected rank error {even} for {m} even quantiles of {records} if evenly spread, "
+        f"expected rank error {even} for {quantiles} of {records} if evenly spread, "
         f"{clustered} if clustered, {tied} if tied; if evenly spread, others: {others}"
     )
 

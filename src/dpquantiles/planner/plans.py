@@ -84,9 +84,11 @@ class Plan:
         return self.table[0]
 
     def __getitem__(self, mechanism: str) -> Estimate:
-        name = self.chosen.mechanism if mechanism == choice.AUTO else mechanism
+        """A mechanism by name; "auto" is the one it takes, or the best if that was left out."""
         found = {estimate.mechanism: estimate for estimate in self.table}
-        return found[require.choice(found, mechanism=name)]
+        if mechanism == choice.AUTO:
+            return found.get(self.chosen.mechanism, self.best)
+        return found[require.choice(found, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
@@ -100,10 +102,10 @@ class Plan:
         low, high = self.view.grid.decode(np.array([piece.first, piece.first + steps]))
         return high - low
 
-    def curve(self) -> tuple[tuple[Guarantee, Estimate], ...]:
-        """The errors of the best mechanism at budgets below and above the planned one."""
+    def curve(self, mechanism: str = choice.AUTO) -> tuple[tuple[Guarantee, Estimate], ...]:
+        """The errors of a mechanism at budgets below and above the planned one."""
         budgets = [scaled(self.budget, factor) for factor in FACTORS]
-        name, draws = self.best.mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
+        name, draws = self[mechanism].mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
         return tuple((b, estimate(name, b, self.q, self.view, draws)) for b in budgets)
 
     def to_dict(self) -> dict[str, object]:
