@@ -31,9 +31,9 @@ CANDIDATES = {
     1: ("joint_exp",),
     3: ("joint_exp",),
     9: ("joint_exp",),
-    29: ("joint_exp", "adaptive_tree"),
-    99: ("adaptive_tree",),
-    255: ("adaptive_tree",),
+    29: ("joint_exp", "fitted"),
+    99: ("fitted", "adaptive_tree"),
+    255: ("fitted", "adaptive_tree"),
 }
 """By number of quantiles, what auto takes for them; at 29 it changes over."""
 
