@@ -14,6 +14,9 @@ from dpquantiles.planner.reference import reference
 PRECISION = 1.02
 """Answers are the smallest up to this factor."""
 
+STEPS_BELOW = (1.1, 1.3)
+"""How far below an answer it is tried whether less is enough."""
+
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 100.0
 MOST_SIZE = 2**31
 
@@ -112,6 +115,24 @@ def _smallest(
     excess: Callable[[float], float], start: float, least: float, most: float
 ) -> float | None:
     """The smallest x with excess(x) <= 1, for an excess that falls about as 1 / x; None if none.
+
+    Where the choice of a mechanism changes, the excess may rise; so a little below what was found
+    is tried as well, and the search goes on from there if that is enough.
+    """
+    found = _crossing(excess, start, least, most)
+    while found is not None:
+        below = [found / step for step in STEPS_BELOW if found / step >= least]
+        enough = [x for x in below if excess(x) <= 1]
+        if not enough:
+            break
+        found = _crossing(excess, enough[-1], least, enough[-1])
+    return found
+
+
+def _crossing(
+    excess: Callable[[float], float], start: float, least: float, most: float
+) -> float | None:
+    """Where an excess that falls about as 1 / x falls to 1; None if it does not.
 
     Each step goes where 1 / x would have it, a little beyond, or halves what is left.
     """
