@@ -50,13 +50,13 @@ def epsilon_for(
         taken = name or choice.choose(budget, len(set(asked)), n, view.grid).mechanism
         return estimate(taken, budget, asked, view).worst / (target * n)
 
-    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON)
+    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
     if found is None:
         raise ValueError(
             f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
             f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
         )
-    return float(f"{found:.3g}")
+    return found
 
 
 def size_for(
@@ -89,13 +89,13 @@ def size_for(
         view = reference(data, n, points, spread)
         return estimate(taken, budget, asked, view).worst / (target * n)
 
-    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE))
+    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}")))
     if found is None:
         raise ValueError(
             f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
             "take a larger rank_error or epsilon, or fewer quantiles"
         )
-    return math.ceil(float(f"{found:.3g}"))
+    return int(found)
 
 
 def _rank_error(rank_error: float) -> float:
@@ -112,12 +112,16 @@ def _mechanism(name: str) -> str:
 
 
 def _smallest(
-    excess: Callable[[float], float], start: float, least: float, most: float
+    excess: Callable[[float], float],
+    start: float,
+    least: float,
+    most: float,
+    told: Callable[[float], float],
 ) -> float | None:
-    """The smallest x with excess(x) <= 1, for an excess that falls about as 1 / x; None if none.
+    """The smallest x, as it is told, with excess(x) <= 1; None if there is none.
 
-    Where the choice of a mechanism changes, the excess may rise; so a little below what was found
-    is tried as well, and the search goes on from there if that is enough.
+    The excess falls about as 1 / x. Where the choice of a mechanism changes it may rise; so a
+    little below what was found is tried as well, and the search goes on if that is enough.
     """
     found = _crossing(excess, start, least, most)
     while found is not None:
@@ -126,7 +130,10 @@ def _smallest(
         if not enough:
             break
         found = _crossing(excess, enough[-1], least, enough[-1])
-    return found
+    # Rehearsals jitter from one number to the next: what is returned was tried itself.
+    while found is not None and excess(told(found)) > 1:
+        found = told(found) * PRECISION
+    return None if found is None else told(found)
 
 
 def _crossing(
