@@ -13,7 +13,8 @@ goes to
     joint_exp, or recursive_joint_exp, for few quantiles where (1) does not hold
     adaptive_tree for many quantiles, and where (1) holds                                      (2)
 
-On coarse grids, where records always share points, nothing is asked, and a tree is taken.
+On coarse grids, where records always share points, nothing is asked, and a tree is taken; so is it
+where the budget is too small for a JointExp on any records.
 Proof: `fitted.md` beside this file.
 """
 
@@ -31,7 +32,7 @@ from dpquantiles.mechanisms.count import budget_share, counting_share, noise_rat
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism, Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
-from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.groups import SortedSteps
@@ -89,10 +90,8 @@ class Fitted:
     def within(
         cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
     ) -> "Fitted":
-        """Spends the budget; of an epsilon with a delta, the epsilon."""
-        if isinstance(budget, ApproxDP):
-            budget = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
-        return cls(q=q, budget=budget, size=size)
+        """Spends epsilon or rho; a delta is not needed."""
+        return cls(q=q, budget=AdaptiveTree.within(budget, q=q, size=size).budget, size=size)
 
     @property
     def guarantee(self) -> Guarantee:
