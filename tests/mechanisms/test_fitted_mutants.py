@@ -82,7 +82,7 @@ def without_noise(which: Callable[[Guarantee], bool]) -> Mutation:
 
 
 def private(neighbors: str, size: int | None = None) -> Callable[[], None]:
-    sizes = [2, 3] if neighbors == "swap" else [1, 2]
+    sizes = [2, 3] if neighbors == "swap" else [1]
     return lambda: check_private(pure(1.0, neighbors, size), sizes)
 
 
