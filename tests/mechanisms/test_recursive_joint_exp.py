@@ -66,6 +66,16 @@ def test_all_neighbors_and_cuts_are_within_epsilon(
     trees.check_pure(mechanism, sizes, points)
 
 
+@pytest.mark.parametrize("m", [25, 60, 2000])
+def test_promises_are_within_rho(m: int) -> None:
+    """To the last digit, also where rounds cost so little that their price cancels."""
+    q = tuple((k + 0.5) / m for k in range(m))
+    for rho in np.exp(np.random.default_rng(2).uniform(-20, 20, 500)).tolist():
+        promised = RecursiveJointExp.within(ZCDP(rho=rho), q=q).guarantee
+        assert isinstance(promised, ZCDP)
+        assert rho * (1 - 1e-10) < promised.rho <= rho
+
+
 def privacy(index: int) -> Callable[[], None]:
     return lambda: trees.check_within(*PURE[index])
 
