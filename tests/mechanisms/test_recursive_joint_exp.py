@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     grow,
     van_der_corput,
 )
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.mechanisms.recursive_checks import TwoLevels
