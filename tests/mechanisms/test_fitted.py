@@ -178,5 +178,6 @@ def test_size_is_hidden_under_add_remove() -> None:
         assert one.taken == other.taken
         assert one.told == other.told
         assert json.loads(one.told)["size"] == (script[0] if mechanism.size is None else 10)
-        release = mechanism.release(many, random.SystemRandom())
+        # A bought size may be the true one by chance; at this seed it is not.
+        release = mechanism.release(many, random.Random(1))
         assert "54321" not in json.dumps(release.provenance)
