@@ -167,9 +167,7 @@ def normal_title(curves: Panel) -> str:
 
 def flights_title(curves: Panel) -> str:
     """What the second panel shows."""
-    paper, spread = (
-        comparison(curves["ours"], curves[name]) for name in ("paper", "paper spread")
-    )
+    paper, spread = (comparison(curves["ours"], curves[name]) for name in ("paper", "paper spread"))
     return (
         f"Flight delays in minutes, m = {curves['ours'].x[-1]}:\n{paper} the paper,\n"
         f"{spread} it with ties undone"

@@ -73,6 +73,7 @@ class Fitted:
         neighbors=("swap", "add-remove"),
         cost="n log n, and that of joint_exp",
         when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
+        size_share=SIZE_SHARE,
     )
     q: tuple[float, ...]
     budget: Guarantee

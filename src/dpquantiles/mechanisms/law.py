@@ -36,6 +36,8 @@ class Profile:
     needs_bounds: bool = False
     uses_size: bool = True
     """Whether add-remove neighbors want a public size, stated or bought."""
+    size_share: float = 0.2
+    """The share of a budget that buys it."""
     research_only: bool = False
 
 
