@@ -9,7 +9,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
 from dpquantiles.sources.bins import Map, double
-from dpquantiles.sources.numbers import BIN, MISSING, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.numbers import (
+    BIN,
+    COUNT,
+    HIGH,
+    LOW,
+    MISSING,
+    Numbers,
+    as_numbers,
+    as_ticks,
+    is_time,
+)
 from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.sources.tables import Table
 
@@ -27,7 +37,7 @@ def numbers(table: Table, column: str) -> Numbers:
     else:
         found = as_numbers(table, column)
     return replace(
-        found, keep=_keep, binned=_binned, collect=_collect, engine="Spark", extra="spark"
+        found, keep=_keep, grouped=_grouped, collect=_collect, engine="Spark", extra="spark"
     )
 
 
@@ -49,16 +59,17 @@ def _ticks(name: str, dtype: Any) -> str:
     return f"unix_micros({name})"
 
 
-def _binned(frame: Any, bins: Map) -> Any:
-    """Bins as text, too: what Narwhals writes is too long for the JVM to compile."""
+def _grouped(frame: Any, bins: Map) -> Any:
+    """As text, too: what Narwhals writes takes long to plan, and is too long to compile."""
     import narwhals.stable.v2 as nw
 
     native = frame.to_native()
     floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
     missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
     place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
-    bin_of = f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}"
-    return nw.from_native(native.selectExpr(VALUE, bin_of))
+    bin_of = F.expr(f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}")
+    cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
+    return nw.from_native(native.groupBy(bin_of).agg(*map(F.expr, cells)))
 
 
 def _keep(frame: Any, ranges: Sequence[Range]) -> Any:
