@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
+MODIN := build/modin
 
-.PHONY: demo test test-slow lint bench bench-groups bench-sources figures accuracy-table \
+.PHONY: demo test test-slow test-modin lint bench bench-groups bench-sources figures accuracy-table \
 	choice-table planning-table interval-coverage paper paper-quick clean
 
 demo: $(RUNTIME)
@@ -18,6 +19,10 @@ test: lint
 
 test-slow: $(DEVELOPMENT)
 	$(BIN)/pytest -n auto --dist loadgroup -m "slow or not slow"
+
+# Modin needs an older pandas than everything else is tested with, so it has a place of its own.
+test-modin: $(MODIN)/.modin
+	MODIN_ENGINE=python $(MODIN)/bin/pytest -k modin tests/contract/test_sources.py
 
 lint: $(DEVELOPMENT)
 	$(BIN)/ruff format --check .
@@ -75,6 +80,12 @@ $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(RUNTIME) $(PAPER)
+
+$(MODIN)/.modin: pyproject.toml
+	$(PYTHON) -m venv $(MODIN)
+	@$(MODIN)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[modin]' \
+		pytest pytest-xdist
+	@touch $@
 
 clean:
 	rm -rf $(VENV) build dist

@@ -31,16 +31,16 @@ CANDIDATES = {
     1: ("joint_exp",),
     3: ("joint_exp",),
     9: ("joint_exp",),
-    29: ("joint_exp", "recursive_joint_exp"),
-    99: ("recursive_joint_exp",),
-    255: ("recursive_joint_exp", "agg_tree"),
+    29: ("joint_exp", "fitted"),
+    99: ("fitted", "adaptive_tree"),
+    255: ("fitted", "adaptive_tree"),
 }
-"""By number of quantiles, mechanisms that are the best for them somewhere."""
+"""By number of quantiles, what auto takes for them; at 29 it changes over."""
 
 EPSILONS = (0.1, 1.0, 5.0)
-SHAPES = ("even", "clustered", "tied")
+SHAPES = ("even", "smooth", "clustered", "tied")
 BOUNDS = (0, 2**32 - 1)
-MOST_SECONDS = 20.0
+MOST_SECONDS = 200.0
 """A cell gets fewer runs when all of them would take longer; the table says how many."""
 
 BEGIN, END = "<!-- measured -->", "<!-- end -->"

@@ -100,7 +100,7 @@ def test_a_recorded_release_comes_back_without_reading(tmp_path: Path) -> None:
     again = dpq.quartiles(Untouchable(), epsilon=0.5, bounds=bounds, **options)
     assert again == first
     for other in ({"bounds": None}, {"missing": "lower"}, {"mechanism": "ind_exp"}):
-        with pytest.raises(dpq.LedgerError, match="with another parameters"):
+        with pytest.raises(dpq.LedgerError, match="differs in its parameters"):
             dpq.quartiles(Untouchable(), **{"epsilon": 0.5, "bounds": bounds, **options, **other})
 
 

@@ -237,6 +237,44 @@ def test_slices_run_by_group_with_public_sizes() -> None:
     assert release["b"].value == pytest.approx(50, abs=5)
 
 
+@pytest.mark.parametrize("as_pandas", [False, True])
+def test_dictionaries_may_hold_anything(as_pandas: bool) -> None:
+    """A value twice, none at all, or another dictionary in every chunk."""
+    index = pa.array([0, 1, 2, 3, None, 2, 3], pa.int32())
+    column = pa.DictionaryArray.from_arrays(index, pa.array(["a", "a", "", None]))
+    chunks = pa.chunked_array([column, pa.array(["", "b"]).dictionary_encode()])
+    data = pa.table({"g": chunks, "u": chunks, "v": [1, 1, *[5] * 7]})
+    table = data.to_pandas(types_mapper=pd.ArrowDtype) if as_pandas else data
+    people = {"unit": "u", "max_rows_per_unit": 2, "neighbors": "add-remove", "size": 2}
+    for options in ({}, people):
+        release = ask(table, keys=["a", ""], epsilon=900.0, **options)
+        assert release.values == ((1,), (5,))
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [(None, "as with private keys, take another mechanism"), (400, "needs a list of keys")],
+)
+def test_slices_with_private_keys_are_refused_before_anything_is_charged(
+    size: int | None, message: str, tmp_path: Path
+) -> None:
+    ledger = dpq.Ledger(tmp_path / "l.db", epsilon=9, delta=1e-3, neighbors="add-remove")
+    data = pl.DataFrame({"g": ["a"] * 500, "v": np.arange(500) % 100})
+    budget = {"delta": 1e-6, "neighbors": "add-remove", "size": size}
+    with pytest.raises(ValueError, match=message):
+        ask(
+            data,
+            keys="private",
+            mechanism="slice_quantiles",
+            ledger=ledger,
+            dataset="d",
+            rng=None,
+            **budget,
+        )
+    assert ledger.remaining("d") == 9
+    assert ledger.to_csv().count("\n") == 2
+
+
 def test_sizes_of_private_keys_go_to_mechanisms_that_use_them() -> None:
     data = pl.DataFrame({"g": ["a"] * 500, "v": np.arange(500) % 100})
     for name in ("above_threshold", "agg_tree", "joint_exp"):

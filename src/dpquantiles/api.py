@@ -86,8 +86,9 @@ def quantiles(  # type: ignore[misc]
         neighbors: "swap" protects the value of a record, and the number of records is public;
             "add-remove" protects also whether a record is there.
         size: Under add-remove, the public number of records, with `by` of every group, or a
-            dictionary from keys to numbers. It must be right to within about 100/epsilon
-            records, else answers are random. Without it, a fifth of epsilon buys a private count.
+            dictionary from keys to numbers. It must be right to within about 50/epsilon
+            records: further off, answers are random, and nothing tells. Without it, a fifth of
+            epsilon buys a private count.
         missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
             add-remove only, where it is the default; under swap the default is "upper").
         mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate

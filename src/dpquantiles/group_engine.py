@@ -205,7 +205,10 @@ class Plan:
                 "records, for example delta=1e-6"
             )
         if grouping.size is not None:
-            raise ValueError("size must be left out with keys='private', which finds sizes as well")
+            raise ValueError(
+                "size must be left out with keys='private', which finds sizes as well; a mechanism "
+                "that must be told them, as slice_quantiles must, needs a list of keys"
+            )
         selection, rest = keys_share(row)
         priced = replace(request, budget=rest)
         research = priced.without_intervals().guarantee.research_only

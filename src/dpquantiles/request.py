@@ -11,7 +11,7 @@ from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.planner import AUTO, Choice, choose
 from dpquantiles.privacy import Guarantee, Neighbors
-from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.filled import MISSING_POLICIES
 
 
 @dataclass(frozen=True, kw_only=True)

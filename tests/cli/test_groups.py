@@ -214,7 +214,7 @@ def test_a_request_id_stands_for_the_keys_in_a_file(run: Command, ledger: dpq.Le
     assert first.code == 0
     assert run(*asked).out == first.out
     Path("counties.csv").write_text("county\nKent\n", encoding="utf-8")
-    assert "with another parameters" in run(*asked).err
+    assert "differs in its parameters" in run(*asked).err
     assert ledger.guarantee("people") == dpq.PureDP(epsilon=2.0, within=("county",))
 
 

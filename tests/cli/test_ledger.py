@@ -53,7 +53,7 @@ def test_a_request_asked_again_gives_the_same_release(release: Command, budget: 
     assert Ledger(budget).spent("payroll") == 1.0
     other = release(1, "--request-id", "march", "--bounds", 0, 9)
     assert other.code == 2
-    assert "charged before, in entry 2, with another parameters" in other.err
+    assert "charged before, in entry 2, and differs in its parameters" in other.err
 
 
 def test_parts_are_charged_side_by_side(release: Command, budget: Path) -> None:
@@ -148,6 +148,7 @@ def test_pictures_on_a_terminal_without_blocks() -> None:
 
 
 def test_verify(release: Command, run: Command, budget: Path) -> None:
+    assert run("ledger", "verify", budget).out.startswith("1 entry, all whole; head ")
     release(1)
     done = run("ledger", "verify", budget)
     head = done.out.split()[-1]

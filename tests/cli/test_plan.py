@@ -25,6 +25,17 @@ def test_a_plan_shows_tables_a_picture_and_its_assumption(run: Command) -> None:
         assert words in done.out
 
 
+def test_a_dry_run_shows_the_mechanism_that_was_asked_for(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n", encoding="utf-8")
+    asked = ("release", tmp_path / "a.csv", "-c", "x", "-q", "0.5", "-e", "1", "--dry-run")
+    shown = run(*asked, "--mechanism", "agg_tree").out
+    assert "By quantile, agg_tree:" in shown
+    assert "Error against budget, agg_tree:" in shown
+    assert "By quantile, joint_exp:" in run(*asked, "--mechanism", "paper_joint_exp").out
+    assert "auto takes joint_exp: expected rank error" in shown
+    assert "for one quantile of 10,000 records" in " ".join(shown.split())
+
+
 def test_a_plan_as_json(run: Command) -> None:
     plain = run(*PLAN, "--rho", "0.5", "--json").json
     assert plain["budget"]["rho"] == 0.5

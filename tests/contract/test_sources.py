@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:.*defaulting to pandas:UserWarning"),
 ]
 
 LOOSE: dict[str, list[dict[str, Any]]] = {

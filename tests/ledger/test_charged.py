@@ -164,7 +164,7 @@ def test_another_number_of_rows_per_unit_is_another_request(path: Path) -> None:
     asked |= {"ledger": ledger, "dataset": "pay", "request_id": "march"}
     first = dpq.median(FRAME, max_rows_per_unit=2, **asked)
     assert dpq.median(FRAME, max_rows_per_unit=2, **asked) == first
-    with pytest.raises(dpq.LedgerError, match="with another parameters"):
+    with pytest.raises(dpq.LedgerError, match="differs in its parameters"):
         dpq.median(FRAME, max_rows_per_unit=3, **asked)
 
 

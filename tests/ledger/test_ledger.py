@@ -141,7 +141,9 @@ def test_a_request_repeated_with_other_parameters_is_refused(
     asked = {"cost": ONE, "dataset": "payroll", "request_id": "march", "parameters": {"q": (0.5,)}}
     ledger.release(draw=lambda: release(7), **asked)  # type: ignore[arg-type]
     ledger.release(draw=lambda: pytest.fail("drawn"), **asked)  # type: ignore[arg-type]
-    with pytest.raises(LedgerError, match=rf"charged before, in entry 2, with another {named};"):
+    with pytest.raises(
+        LedgerError, match=rf"charged before, in entry 2, and differs in its {named};"
+    ):
         ledger.release(draw=lambda: pytest.fail("drawn"), **(asked | other))  # type: ignore[arg-type]
 
 

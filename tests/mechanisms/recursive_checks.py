@@ -125,11 +125,6 @@ def check_within(mechanism: RecursiveJointExp, sizes: Sequence[int], points: int
     shares_checks.check_within(mechanism, sizes, points, law_of=cut_law)
 
 
-def check_concentrated(mechanism: RecursiveJointExp, sizes: Sequence[int], points: int) -> None:
-    """No neighbor is further away than rho, labels included."""
-    shares_checks.check_concentrated(mechanism, sizes, points, law_of=cut_law)
-
-
 def spend_all_on_every_level(patch: Patch) -> None:
     patch.setattr(RecursiveJointExp, "each", property(lambda self: self.epsilon))
 
@@ -152,8 +147,17 @@ def true_sizes_of_parts(patch: Patch) -> None:
     patch.setattr(JointExp, "law", lambda self, part: original(replace(self, size=part.n), part))
 
 
+def labels_spread_by_the_number_of_ties(patch: Patch) -> None:
+    """Evenly spread labels move when a record comes to its like or goes, all of them."""
+
+    def spread(records: ToldApart, shared: int) -> Any:
+        return ((2 * np.arange(shared) + 1) << records.shift) // (2 * max(1, shared))
+
+    patch.setattr(ToldApart, "_labels", spread)
+
+
 def labels_spread_by_the_number_of_records(patch: Patch) -> None:
-    """Evenly spread labels move when a record comes or goes, all of them."""
+    """They move when a record comes or goes anywhere."""
 
     def spread(records: ToldApart, shared: int) -> Any:
         return ((2 * np.arange(shared) + 1) << records.shift) // (2 * max(1, records.n))

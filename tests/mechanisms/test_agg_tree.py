@@ -16,7 +16,8 @@ from dpquantiles.entropy import SEEDED_NOTE
 from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import draws, tree
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms.agg_tree import AggTree, ReleasedTree
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import RecordingView, WindowView
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
@@ -250,10 +251,13 @@ def test_unlike_trees_are_not_merged() -> None:
         noiseless(small("add-remove"), [1]),
         noiseless(small("swap"), [1], points=9),
         noiseless(small("swap", rho=1.0), [1]),
-        noiseless(AggTree(q=(0.5,), epsilon=1.0, height=1, branching=4), [1]),
     ):
         with pytest.raises(ValueError, match="other must have the same grid"):
             tree_of.merge(other)
+    for height, branching in ((1, 4), (2, 3)):
+        shaped = AggTree(q=(0.5,), epsilon=1.0, height=height, branching=branching)
+        with pytest.raises(ValueError, match="other must have the same leaves, joined in the same"):
+            tree_of.merge(noiseless(shaped, [1]))
 
 
 def test_json_both_ways() -> None:

@@ -85,15 +85,6 @@ def test_all_neighbors_and_answers_are_within_epsilon(
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_all_neighbors_are_within_rho(neighbors: str) -> None:
-    size = 4 if neighbors == "add-remove" else None
-    budget = ZCDP(rho=0.5, neighbors=Neighbors(neighbors))
-    mechanism = IndExp.within(budget, q=(0.5, 0.5), size=size)
-    assert 0.5 * (1 - 1e-6) < mechanism.guarantee.rho <= 0.5  # type: ignore[union-attr]
-    shares_checks.check_concentrated(mechanism, [3] if size else [4], 5)
-
-
-@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 def test_all_neighbors_are_within_epsilon_and_delta(neighbors: str) -> None:
     size = 4 if neighbors == "add-remove" else None
     budget = ApproxDP(epsilon=1.0, delta=0.02, neighbors=Neighbors(neighbors))

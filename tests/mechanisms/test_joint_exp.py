@@ -114,6 +114,22 @@ def test_a_size_far_from_the_truth_stays_private(monkeypatch: pytest.MonkeyPatch
         assert law.log_probability([0]) == pytest.approx(-math.log(3))
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("m", [1, 9, 29])
+def test_how_far_off_a_stated_size_may_be(m: int, epsilon: float) -> None:
+    """50/epsilon is nothing, 200/epsilon leaves noise; equal records are the hardest data."""
+    n, q = 20_000, tuple((k + 1) / (m + 1) for k in range(m))
+    view = checks.view_of([1] * n, 101)
+
+    def log_chance_of_floor(off: float) -> float:
+        size = n + round(off / epsilon)
+        law = dpq.JointExp(q=q, epsilon=epsilon, neighbors="add-remove", size=size).law(view)
+        return float(law.log_uniform - np.logaddexp(law.log_window, law.log_uniform))
+
+    assert max(log_chance_of_floor(off) for off in (-50, 0, 50)) < math.log(1e-8)
+    assert min(log_chance_of_floor(off) for off in (-200, 200)) > math.log(0.99)
+
+
 @pytest.mark.parametrize(
     ("q", "records"),
     [

@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     grow,
     van_der_corput,
 )
-from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from dpquantiles.privacy import Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.mechanisms.recursive_checks import TwoLevels
@@ -54,6 +54,8 @@ PURE = [
     (TwoLevels(q=FOUR, epsilon=1.0, neighbors="add-remove", size=3), [2, 3], 2),
     (TwoLevels(q=(0.5, 0.5, 0.5, 0.5), epsilon=1.0), [3], 3),
     (RecursiveJointExp(q=(0.3, 0.6), epsilon=1.0), [3], 4),
+    (RecursiveJointExp(q=(0.25, 0.5, 0.75), epsilon=1.0, neighbors="add-remove", size=3), [3], 3),
+    (RecursiveJointExp(q=(0.25, 0.5, 0.75), epsilon=1.0), [4], 2),
 ]
 
 
@@ -62,16 +64,6 @@ def test_all_neighbors_and_cuts_are_within_epsilon(
     mechanism: RecursiveJointExp, sizes: list[int], points: int
 ) -> None:
     trees.check_pure(mechanism, sizes, points)
-
-
-@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_all_neighbors_are_within_rho(neighbors: str) -> None:
-    size = 3 if neighbors == "add-remove" else None
-    budget = ZCDP(rho=0.2, neighbors=Neighbors(neighbors))
-    mechanism = TwoLevels.within(budget, q=FOUR, size=size)
-    assert isinstance(mechanism.guarantee, ZCDP)
-    assert 0.2 * (1 - 1e-6) < mechanism.guarantee.rho <= 0.2
-    trees.check_concentrated(mechanism, [2, 3] if size else [3], 2 if size else 3)
 
 
 def privacy(index: int) -> Callable[[], None]:
@@ -89,6 +81,8 @@ def equation() -> None:
         (trees.forget_that_a_swap_is_two_changes, privacy(0)),
         (trees.records_at_a_cut_on_both_sides, equation),
         (trees.true_sizes_of_parts, privacy(2)),
+        (trees.labels_spread_by_the_number_of_ties, privacy(6)),
+        (trees.labels_spread_by_the_number_of_ties, privacy(7)),
         (trees.labels_spread_by_the_number_of_records, privacy(2)),
         (trees.split_by_rank, privacy(2)),
     ],
@@ -142,12 +136,18 @@ def test_one_record_more_is_one_step_more() -> None:
 
 @pytest.mark.parametrize("nu", [0, 3, 100])
 def test_labels_asked_for_one_by_one_are_those_of_all(nu: int) -> None:
-    records = [0, 1, 1, 1, 2, 2, 2, 2, 2, 4]
-    apart = ToldApart.of(checks.view_of(records, 5), nu)
-    everything = apart.order_statistics(np.arange(10))
-    assert everything.tolist() == trees.told_apart(records, apart.shift)
-    for k in range(10):
-        assert apart.order_statistics(np.array([k])) == everything[k]
+    for records in (r for n in range(6) for r in checks.all_answers(3, n)):
+        check_labels(records, 3, nu)
+    check_labels((0, 1, 1, 1, 2, 2, 2, 2, 2, 4), 5, nu)
+
+
+def check_labels(records: tuple[int, ...], points: int, nu: int) -> None:
+    """Whatever is asked for, and whatever else is, the answers are those of the labeled records."""
+    apart = ToldApart.of(checks.view_of(records, points), nu)
+    everything = np.array(trees.told_apart(records, apart.shift), dtype=np.int64)
+    for low, high in itertools.combinations(range(len(records) + 1), 2):
+        found = apart.order_statistics(np.arange(low, high))
+        np.testing.assert_array_equal(found, everything[low:high])
     steps = np.arange(apart.grid.size)
     for found, side in zip(apart.ranks(steps), ("left", "right"), strict=True):
         np.testing.assert_array_equal(found, [_count(everything, s, side) for s in steps.tolist()])

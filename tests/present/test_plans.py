@@ -1,5 +1,6 @@
 """Plans for people: complete tables, sound markup."""
 
+from dataclasses import replace
 from xml.etree.ElementTree import fromstring
 
 import dpquantiles as dpq
@@ -16,6 +17,19 @@ def test_text_names_every_mechanism_and_quantile() -> None:
     assert plan.chosen.mechanism in shown
     assert all(f"\n  {q:g} " in shown for q in plan.q)
     assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_details_are_of_the_mechanism_that_auto_takes() -> None:
+    plan = dpq.plan(size=500, q="median", epsilon=1.0, bounds=(0.0, 1.0))
+    auto = plan["auto"]
+    other = next(e for e in plan.table if e.mechanism != auto.mechanism)
+    assert f"By quantile, {auto.mechanism}:" in str(plan)
+    assert {found.mechanism for _, found in plan.curve()} == {auto.mechanism}
+    assert f"By quantile, {other.mechanism}:" in plans.render(plan, mechanism=other.mechanism)
+    drawn = plans.picture(plan, plan.curve(other.mechanism))
+    assert f"Rank error of {other.mechanism}: one quantile" in drawn
+    unlisted = replace(plan, table=(other,))
+    assert unlisted["auto"] == other
 
 
 def test_many_quantiles_are_shown_as_a_selection() -> None:

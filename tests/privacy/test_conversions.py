@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -53,6 +54,16 @@ def test_bounded_range_and_its_inverse_agree(eta: float) -> None:
     assert rho <= eta**2 / 8 * (1 + 1e-9)
     assert privacy.bounded_range_eta(rho) == pytest.approx(eta, rel=1e-6)
     assert privacy.bounded_range_rho(privacy.bounded_range_eta(rho)) <= rho
+
+
+def test_bounded_range_rho_is_rounded_up() -> None:
+    """Against sixty decimals, where the formula cancels and elsewhere."""
+    with localcontext(prec=60):
+        for eta in np.exp(np.random.default_rng(1).uniform(math.log(1e-11), math.log(2000), 600)):
+            power = Decimal(float(eta)).exp() - 1
+            exact = Decimal(float(eta)) / power - 1 + (power / Decimal(float(eta))).ln()
+            stated = Decimal(privacy.bounded_range_rho(float(eta)))
+            assert exact <= stated <= exact * (1 + Decimal("1e-9"))
 
 
 @pytest.mark.parametrize("eta", [0.3, 1.0, 2.5])

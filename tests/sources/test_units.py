@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +14,8 @@ import pytest
 from scipy import stats
 
 from dpquantiles.sources import units
+from dpquantiles.sources.groups import comparable
+from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.tables import Table, open_table
 
 ENGINES: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -102,3 +105,52 @@ def test_identical_rows_of_a_lazy_table_are_interchangeable() -> None:
     table = open_table(pl.LazyFrame({"unit": ["u"] * 6, "value": [1, 1, 2, 2, 3, 3]}))
     bounded = units.bound_rows(table, "unit", 3, ("value",), random.Random(2))
     assert len({tuple(sorted(rows(bounded))) for _ in range(5)}) == 1
+
+
+BYTES = [b"a", b"\xff\xfe", b"a", None]
+NAMELESS: dict[str, Callable[[], Any]] = {
+    "dictionary of bytes": lambda: pa.array(BYTES).dictionary_encode(),
+    "dictionary of large bytes": lambda: pa.array(BYTES, pa.large_binary()).dictionary_encode(),
+    "dictionary of few bytes": lambda: pa.array([b"a", b"\xff"], pa.binary(1)).dictionary_encode(),
+    "view of text": lambda: pa.array(["a"], pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas"])
+@pytest.mark.parametrize("case", NAMELESS)
+@pytest.mark.parametrize("parameter", ["unit", "by"])
+def test_bytes_are_no_names_by_the_schema_alone(case: str, library: str, parameter: str) -> None:
+    column, require = (
+        NAMELESS[case](),
+        {"unit": units.require_units, "by": KeyColumns.of}[parameter],
+    )
+    for records in (column, column[:0]):
+        data = pa.table({"name": records, "value": range(len(records))})
+        data = data if library == "pyarrow" else data.to_pandas(types_mapper=pd.ArrowDtype)
+        with pytest.raises(
+            TypeError, match=rf"^{parameter} must name .* of type (Binary|Unknown);"
+        ):
+            require(open_table(data), "name")
+
+
+def test_dictionaries_name_units_by_their_values() -> None:
+    """Whatever the dictionary holds: a value twice, none at all, or another one in every chunk."""
+    index = pa.array([0, 1, 2, 3, None, 2, 3], pa.int32())
+    column = pa.DictionaryArray.from_arrays(index, pa.array(["a", "a", "", None]))
+    chunks = pa.chunked_array([column, pa.array(["", "b"]).dictionary_encode()])
+    data = pa.table({"unit": chunks, "value": range(9)})
+    for table in (data, data.to_pandas(types_mapper=pd.ArrowDtype)):
+        for seed in range(5):
+            bounded = units.bound_rows(
+                open_table(table), "unit", 1, ("value",), random.Random(seed)
+            )
+            found = {value for (value,) in rows(bounded)}
+            assert [len(found & unit) for unit in ({0, 1}, {2, 5, 7}, {3, 4, 6}, {8})] == [1] * 4
+
+
+def test_categories_of_any_type_are_keys() -> None:
+    """Bytes, and text that UTF-8 cannot write, are groups like others and never raise."""
+    cells = pd.Categorical([b"\xff", "a", "\ud800", 7, None, "a"])
+    frame = open_table(pd.DataFrame({"g": cells})).frame.filter(~nw.col("g").is_null())
+    found = frame.with_columns(comparable(frame, "g", "str"))["g"].to_list()
+    assert found == [r"b'\xff'", "a", r"\ud800", "7", "a"]

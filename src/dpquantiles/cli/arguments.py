@@ -15,7 +15,7 @@ from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
-from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.filled import MISSING_POLICIES
 
 MOST_QUANTILES = 100_000
 """The most quantiles that one range may stand for."""
@@ -109,7 +109,9 @@ def account(
     """Where a release is charged; None without a ledger."""
     if ledger is not None:
         if dataset is None:
-            raise ValueError("dataset must be given with --ledger, for example payroll-2026")
+            raise ValueError(
+                "dataset must be given with --ledger, for example --dataset payroll-2026"
+            )
         return Account(ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id)
     for name, text in (("dataset", dataset), ("part", part), ("request-id", request_id)):
         if text is not None:

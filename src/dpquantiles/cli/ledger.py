@@ -21,6 +21,15 @@ ledger = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.", show_default=False)]
+Epsilon = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilon",
+        "-e",
+        metavar="NUMBER",
+        help="The budget of every data set, shared by all its releases; smaller is more private.",
+    ),
+]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Write the spending over time as an SVG picture."),
@@ -37,7 +46,7 @@ EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Le
 @ledger.command()
 def create(
     file: File,
-    epsilon: options.Epsilon = None,
+    epsilon: Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
     neighbors: options.NeighborsName = "swap",
@@ -61,7 +70,7 @@ def show(file: File, plot: Plot = None) -> None:
     """Show what was spent on which data set, over time."""
     found = Ledger(file)
     if plot is not None:
-        _write(plot, spending.svg(found))
+        screen.write(plot, spending.svg(found))
     screen.result(screen.apart(spending.text(found, screen.width())))
 
 
@@ -76,17 +85,11 @@ def verify(file: File, head: Head = None) -> None:
     except LedgerError as error:
         screen.error(str(error))
         raise typer.Exit(TAMPERED) from None
-    screen.result(f"{books.count} entries, all whole; head {books.head}")
+    entries = "1 entry" if books.count == 1 else f"{books.count} entries"
+    screen.result(f"{entries}, all whole; head {books.head}")
 
 
 @ledger.command()
 def export(file: File, format: Format = "json") -> None:
     """Write all entries to stdout, as JSON or CSV."""
     screen.result(EXPORTS[require.choice(EXPORTS, format=format)](Ledger(file)))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None

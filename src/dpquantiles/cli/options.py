@@ -106,8 +106,9 @@ Size = Annotated[
     typer.Option(
         "--size",
         metavar="N",
-        help="Under add-remove, about how many records there are, if that is public. Without it "
-        "a fifth of epsilon buys a private count.",
+        help="Under add-remove, how many records there are, if that is public and known to within "
+        "about 50/epsilon: further off, answers are random. Without it a fifth of epsilon buys a "
+        "private count.",
     ),
 ]
 Missing = Annotated[

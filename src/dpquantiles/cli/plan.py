@@ -11,7 +11,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
 from dpquantiles.planner import Plan, epsilon_for
-from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import plans
@@ -98,20 +98,24 @@ def dry_run(request: Request, size: int | None, grid: Grid) -> Plan:
     return planned(budget, request.q, reference("even", n, grid), n)
 
 
-def show(found: Plan, plot: Path | None = None, *, as_json: bool = False) -> None:
-    """A plan on the screen, with error against budget below it; or as JSON."""
+def show(
+    found: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
+) -> None:
+    """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
+    name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
     if plot is not None:
-        _write(plot, plans.picture(found, found.curve()))
+        screen.write(plot, plans.picture(found, found.curve(name)))
+        screen.note(f"drew error against budget to '{plot}'")
     if as_json:
         screen.result(found.to_json())
         return
     width = screen.width()
     lines = [
-        plans.render(found, width),
+        plans.render(found, width, name),
         "",
-        f"Error against budget, {found.best.mechanism}:",
+        f"Error against budget, {found[name].mechanism}:",
         "",
-        *plans.bars(found.curve(), found.size, width // 3),
+        *plans.bars(found.curve(name), found.size, width // 3),
     ]
     screen.result("\n".join(lines))
 
@@ -163,11 +167,3 @@ def _enough(
     )
     screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")
     return f"{found:.17g}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
-    screen.note(f"drew error against budget to '{path}'")

@@ -18,7 +18,7 @@ from dpquantiles.present import tables, text
 from dpquantiles.privacy import Guarantee, Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
-from dpquantiles.views.array import MISSING_POLICIES
+from dpquantiles.views.filled import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {
     "text": lambda release: screen.apart(text.render(release, screen.width())),
@@ -98,7 +98,8 @@ def release(
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
-            plan.show(plan.dry_run(request, records or _public_rows(place, promise), grid))
+            found = plan.dry_run(request, records or _public_rows(place, promise), grid)
+            plan.show(found, mechanism=mechanism)
         return
     bits = entropy.system() if number is None else random.Random(number)
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -50,6 +51,14 @@ def result(text: str) -> None:
         # Whoever read the output has had enough; the interpreter must not complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(SIGPIPE_EXIT) from None
+
+
+def write(path: Path, text: str) -> None:
+    """Text to a file, or an OSError that says what to do."""
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
 
 
 def _encodable(text: str) -> str:

@@ -84,6 +84,13 @@ def shared(levels: Levels, branching: int) -> Floats:
     return parents
 
 
+def masses(levels: Levels, branching: int, total: int | None, reading: str) -> Floats:
+    """Masses of the leaves by `shared`, for a "raw" reading, or by `consistent` and `projected`."""
+    if reading == "raw":
+        return shared(levels, branching)
+    return projected(consistent(levels, branching, total), branching)
+
+
 def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.int64]:
     """The steps at these quantiles (ascending), linear inside a leaf; without mass, evenly spread.
 

@@ -70,7 +70,8 @@ def identify(path: Path) -> None:
     """Refuse what is not a ledger of this format, without locks and without a trace."""
     if not path.is_file():
         raise FileNotFoundError(
-            f"no ledger at '{path}'; create it with a budget, for example epsilon=3.0"
+            f"no ledger at '{path}'; create it with a budget: Ledger({str(path)!r}, epsilon=3.0), "
+            f"or dpquantiles ledger create {path} --epsilon 3"
         )
     try:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:

@@ -225,7 +225,7 @@ class Ledger:
             elif other := known.differences(asked):
                 raise LedgerError(
                     f"request {asked['request']!r} was charged before, in entry {known.charge}, "
-                    f"with another {' and '.join(other)}; use a new request id"
+                    f"and differs in its {' and '.join(other)}; use a new request id"
                 )
             return known
 

@@ -17,22 +17,20 @@ later question for free, and the trees of disjoint groups of people can be added
 Proof: `agg_tree.md` beside this file.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import entropy, privacy, require
+from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws, tree
-from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
@@ -50,8 +48,8 @@ QUANTILE_TREE = (4, 16)
 
 MOST_LEAVES = 1 << 22
 READINGS = ("settled", "raw")
-FORMAT = 1
-"""Version of the JSON layout of a released tree."""
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,19 +168,27 @@ class AggTree:
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """The ranks at the edges of the leaves, which are public."""
-        return Demand(steps=_inner_edges(grid, *self.shape(grid)))
+        height, branching = self.shape(grid)
+        return Demand(steps=tree.edges(grid.size, branching**height)[1:-1])
 
-    def tree(self, view: SortedView, bits: Bits) -> "ReleasedTree":
+    def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
         """The tree itself: noisy counts (1), from which everything else follows."""
         height, branching = self.shape(view.grid)
-        below, _ = view.ranks(_inner_edges(view.grid, height, branching))
+        edges = tree.edges(view.grid.size, branching**height)
+        return self.over(edges, view.ranks(edges[1:-1])[0], view, bits)
+
+    def over(self, edges: Ints, below: Ints, view: SortedView, bits: Bits) -> ReleasedTree:
+        """The tree over b^h leaves of public edges, with so many records `below` the inner ones."""
+        height, branching = self.shape(view.grid)
         leaves = np.diff(below, prepend=0, append=view.n)
         exact = tree.sums(leaves, branching, height)
         rate = self.rate(height)
         noisy = [counts + draws.discrete_laplaces(bits, rate, len(counts)) for counts in exact]
         private = entropy.is_private(bits)
         return ReleasedTree(
+            mechanism=self.name,
             grid=view.grid,
+            edges=edges,
             branching=branching,
             levels=tuple(noisy),
             total=view.n if self.neighbors is Neighbors.SWAP else None,
@@ -201,124 +207,3 @@ def _root_below(square: Fraction) -> Fraction:
     scale = 2**128
     root = math.isqrt(math.floor(square * scale**2))
     return Fraction(root, scale)
-
-
-def _inner_edges(grid: Grid, height: int, branching: int) -> NDArray[np.int64]:
-    """The first steps of all leaves but the first; a leaf may start beyond the last point."""
-    return tree.edges(grid.size, branching**height)[1:-1]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasedTree:
-    """Noisy counts of a tree: a public value that answers any quantile at no further cost.
-
-    `total` is the number of records where that is public. `note`, when there is one, says why the
-    tree must not be taken for private; then its releases carry no guarantee.
-    """
-
-    grid: Grid
-    branching: int
-    levels: tuple[NDArray[np.int64], ...]
-    total: int | None
-    reading: str
-    budget: Guarantee
-    note: str = ""
-
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """What the tree and everything read off it promise together."""
-        return None if self.note else self.budget
-
-    @property
-    def masses(self) -> Floats:
-        """The masses (4) of the leaves."""
-        if self.reading == "raw":
-            return tree.shared(self.levels, self.branching)
-        settled = tree.consistent(self.levels, self.branching, self.total)
-        return tree.projected(settled, self.branching)
-
-    def quantiles(self, q: Sequence[float] | float | str) -> Release:
-        """Answers to any quantiles, in the order asked: post-processing, free."""
-        asked = require.quantiles(q=q)
-        bounds = tree.edges(self.grid.size, len(self.levels[-1]))
-        order = np.argsort(asked, kind="stable")
-        steps = np.empty(len(asked), dtype=np.int64)
-        steps[order] = tree.inverse(self.masses, bounds, np.asarray(asked)[order])
-        return Release(
-            values=tuple(self.grid.decode(steps)),
-            q=asked,
-            guarantee=self.guarantee,
-            mechanism=AggTree.name,
-            type=self.grid.kind.name,
-            note=self.note,
-            provenance={"budget": self.budget.to_dict(), **self._shape()},
-        )
-
-    def _shape(self) -> dict[str, object]:
-        return {
-            "grid": self.grid.describe(),
-            "height": len(self.levels),
-            "branching": self.branching,
-            "reading": self.reading,
-            **({} if self.total is None else {"size": self.total}),
-        }
-
-    def merge(self, other: "ReleasedTree") -> "ReleasedTree":
-        """The tree of both groups of records, which must have no person in common.
-
-        One record is in one of the two, so the larger of both budgets covers it.
-        """
-        if self._alike() != other._alike():
-            raise ValueError(
-                "other must have the same grid, shape, reading, neighbors and kind of budget "
-                f"to be merged, got {other._alike()!r} beside {self._alike()!r}"
-            )
-        both = None if self.total is None or other.total is None else self.total + other.total
-        pairs = zip(self.levels, other.levels, strict=True)
-        return ReleasedTree(
-            grid=self.grid,
-            branching=self.branching,
-            levels=tuple(a + b for a, b in pairs),
-            total=both,
-            reading=self.reading,
-            budget=max(self.budget, other.budget, key=_amount),
-            note=self.note or other.note,
-        )
-
-    def _alike(self) -> dict[str, object]:
-        """What two trees must share to be added up."""
-        shape = {name: value for name, value in self._shape().items() if name != "size"}
-        return {**shape, "neighbors": str(self.budget.neighbors), "kind": self.budget.kind}
-
-    def to_json(self) -> str:
-        """The tree as JSON text, the inverse of `from_json`."""
-        plain = {
-            "format": FORMAT,
-            **self._shape(),
-            "budget": self.budget.to_dict(),
-            "note": self.note,
-            "levels": [counts.tolist() for counts in self.levels],
-        }
-        return json.dumps(plain)
-
-    @classmethod
-    def from_json(cls, text: str, grid: Grid) -> "ReleasedTree":
-        """The tree that `to_json` wrote, on the grid that it was made on."""
-        plain: Mapping[str, Any] = json.loads(text)
-        if plain.get("format") != FORMAT:
-            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
-        if plain["grid"] != json.loads(json.dumps(grid.describe())):
-            raise ValueError(f"grid must be the tree's own, {plain['grid']}, got {grid.describe()}")
-        return cls(
-            grid=grid,
-            branching=plain["branching"],
-            levels=tuple(np.array(counts, dtype=np.int64) for counts in plain["levels"]),
-            total=plain.get("size"),
-            reading=plain["reading"],
-            budget=privacy.from_dict(plain["budget"]),
-            note=plain["note"],
-        )
-
-
-def _amount(budget: Guarantee) -> float:
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon

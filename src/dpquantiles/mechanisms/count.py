@@ -5,7 +5,8 @@ exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghos
 Sundararajan, SIAM J. Comput. 41(6), 2012). Clamping the count is post-processing.
 Proof: `count.md` beside this file.
 
-`bought` spends a share of any budget on such a count, for mechanisms that need a public size.
+`bought` spends a share of any budget on such a count, for mechanisms that need a public size;
+`noisy_count` spends all of one.
 """
 
 import math
@@ -19,6 +20,9 @@ from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.draws import MOST_RATE, discrete_laplace, discrete_laplaces
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+
+BELOW = 1 - 2.0**-50
+"""Keeps products of budgets on the private side of rounding."""
 
 COUNT_SHARE = 0.2
 """The share of a budget that buys the number of records where it is neither public nor given."""
@@ -48,6 +52,23 @@ class PrivateCount:
         noise = discrete_laplaces(bits, min(Fraction(self.epsilon), MOST_RATE), len(n))
         noisy: NDArray[np.int64] = np.clip(n + noise, 0, require.LARGEST_COUNT)
         return noisy
+
+
+def budget_share(budget: Guarantee, share: float) -> Guarantee:
+    """A share of a budget; shares that add up to one leave nothing, and never less."""
+    if isinstance(budget, ZCDP):
+        return replace(budget, rho=budget.rho * share * BELOW)
+    return replace(budget, epsilon=budget.epsilon * share * BELOW)
+
+
+def noise_rate(budget: Guarantee) -> float:
+    """The rate of noise on a number that one record changes by at most one, for a budget."""
+    return math.sqrt(2 * budget.rho) * BELOW if isinstance(budget, ZCDP) else budget.epsilon
+
+
+def noisy_count(number: int, budget: Guarantee, bits: Bits) -> int:
+    """A number of something that one record changes by at most one, with noise, not negative."""
+    return PrivateCount(epsilon=noise_rate(budget)).draw(number, bits)
 
 
 def counting_share(budget: Guarantee) -> tuple[PrivateCount, Guarantee]:

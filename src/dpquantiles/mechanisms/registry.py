@@ -4,9 +4,11 @@ from typing import Any
 
 from dpquantiles import require
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.csmooth import CSmooth
+from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
@@ -19,6 +21,8 @@ MECHANISMS: dict[str, Any] = {
     for mechanism in (
         JointExp,
         RecursiveJointExp,
+        Fitted,
+        AdaptiveTree,
         AggTree,
         ApproximateQuantiles,
         SliceQuantiles,

@@ -106,8 +106,9 @@ class SliceQuantiles:
         object.__setattr__(self, "neighbors", Neighbors(known))
         if (self.size is None) != (self.neighbors is Neighbors.SWAP):
             raise ValueError(
-                "size must be given under add-remove neighbors, and left out under swap, "
-                f"where the number of records is public, got {self.size!r}"
+                "size must be given under add-remove neighbors, and left out under swap, where the "
+                f"number of records is public, got {self.size!r}; where none is public, as with "
+                "private keys, take another mechanism"
             )
         if self.size is not None:
             object.__setattr__(self, "size", require.count(size=self.size))

@@ -1,7 +1,7 @@
 """The choice of a mechanism from public numbers: what `mechanism="auto"` means.
 
 Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.py`) says how far
-each is off on evenly spread, clustered and tied records of the same public shape. A good choice is
+each is off on smooth, clustered and tied records of the same public shape. A good choice is
 
     within 10 % of the best on even records, and
     on clustered and tied ones at most twice as far off as the best, or as even records would be.
@@ -26,11 +26,14 @@ from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 
 AUTO = "auto"
-ALLOWED = {"even": 1.1, "clustered": 2.0, "tied": 2.0}
+ALLOWED = {"smooth": 1.1, "clustered": 2.0, "tied": 2.0}
 """By kind of data, how many times the error of the best is no reason for regret."""
 
 TOLERATED = 3.5
 """How many times the error of the best, on clustered or tied records, even ones are worth."""
+
+CELL_HEIGHT = 2
+"""Of trees over cells: two levels up to some four hundred cells."""
 
 UNKNOWN_SIZE = 10_000
 """Assumed where the number of records is protected and not stated: the choice must not use it."""
@@ -58,14 +61,14 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     best = {data: min(found.values()) for data, found in errors.items()}
 
     def ratio(name: str, data: str) -> float:
-        return errors[data][name] / max(best[data], best["even"])
+        return errors[data][name] / max(best[data], best["smooth"])
 
     def regret(name: str) -> float:
         return round(max(ratio(name, data) / allowed for data, allowed in ALLOWED.items()), 2)
 
     def tolerable(name: str) -> bool:
-        uneven = max(ratio(name, data) for data in ALLOWED if data != "even")
-        return ratio(name, "even") <= ALLOWED["even"] and uneven <= TOLERATED
+        uneven = max(ratio(name, data) for data in ALLOWED if data != "smooth")
+        return ratio(name, "smooth") <= ALLOWED["smooth"] and uneven <= TOLERATED
 
     candidates = list(filter(tolerable, able)) or able
     name = min(candidates, key=regret)
@@ -87,14 +90,15 @@ def _reason(
     records = f"{n:,} records"
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
+    quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
     even, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
     others = ", ".join(
         f"{other} {error:.2g}"
-        for other, error in errors["even"].items()
+        for other, error in errors["smooth"].items()
         if other != name and math.isfinite(error)
     )
     return (
-        f"expected rank error {even} for {m} even quantiles of {records} if evenly spread, "
+        f"expected rank error {even} for {quantiles} of {records} if evenly spread, "
         f"{clustered} if clustered, {tied} if tied; if evenly spread, others: {others}"
     )
 
@@ -115,7 +119,7 @@ def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
     if name == "recursive_joint_exp":
         parts = RecursiveJointExp.parts(m)
         return neighbors * parts * bounded_range_eta(budget.rho / parts)
-    height = (FLOAT_SHAPE if grid == "float" else SHAPE)[0]
+    height = (FLOAT_SHAPE if grid == "float" else SHAPE)[0] if name == "agg_tree" else CELL_HEIGHT
     # sqrt(2 rho / nodes) per node, against 1 / (2 height).
     nodes = 2 * height / neighbors
     return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)

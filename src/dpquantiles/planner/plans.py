@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpquantiles import privacy, require
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
 from dpquantiles.planner.reference import Reference, reference
 from dpquantiles.planner.rehearsal import rehearse
@@ -24,7 +25,7 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 LEVEL = 0.95
-CAUTION = 1.5
+CAUTION = 2.0
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
@@ -83,9 +84,11 @@ class Plan:
         return self.table[0]
 
     def __getitem__(self, mechanism: str) -> Estimate:
-        name = self.chosen.mechanism if mechanism == choice.AUTO else mechanism
+        """A mechanism by name; "auto" is the one it takes, or the best if that was left out."""
         found = {estimate.mechanism: estimate for estimate in self.table}
-        return found[require.choice(found, mechanism=name)]
+        if mechanism == choice.AUTO:
+            return found.get(self.chosen.mechanism, self.best)
+        return found[require.choice(found, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
@@ -99,10 +102,10 @@ class Plan:
         low, high = self.view.grid.decode(np.array([piece.first, piece.first + steps]))
         return high - low
 
-    def curve(self) -> tuple[tuple[Guarantee, Estimate], ...]:
-        """The errors of the best mechanism at budgets below and above the planned one."""
+    def curve(self, mechanism: str = choice.AUTO) -> tuple[tuple[Guarantee, Estimate], ...]:
+        """The errors of a mechanism at budgets below and above the planned one."""
         budgets = [scaled(self.budget, factor) for factor in FACTORS]
-        name, draws = self.best.mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
+        name, draws = self[mechanism].mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
         return tuple((b, estimate(name, b, self.q, self.view, draws)) for b in budgets)
 
     def to_dict(self) -> dict[str, object]:
@@ -166,7 +169,7 @@ def plan(
         resolution: The distance between neighboring answers, as in `quantiles`.
         grid: In place of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.
-        data: What the records are assumed to be like: "even", "clustered" or "tied".
+        data: What the records are assumed to be like: "even", "smooth", "clustered" or "tied".
         spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
             values. Half of the bounds by default.
 
@@ -247,6 +250,8 @@ def unsuited(name: str, budget: Guarantee, m: int) -> str:
         return f"cannot meet a budget of kind {budget.kind!r}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
+    if name == RecursiveJointExp.name and RecursiveJointExp.parts(m) == 1:
+        return "the same as joint_exp for so few quantiles"
     most = MOST_QUANTILES.get(name)
     if most is not None and m > most:
         return f"slow or hopeless for more than {most} quantiles"

@@ -2,12 +2,12 @@
 
 A reference consists of pieces. A piece is a share of the records, evenly spaced over a run of grid
 steps; a run of one step is a tie. Positions and ranks come from a formula, so that a reference of a
-billion records costs no more than one of ten.
+billion records costs no more than one of ten. Only smooth records are drawn, by a seeded generator.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +21,9 @@ Ints = NDArray[np.int64]
 
 MOST_RECORDS = 2**31
 """References of more records are cut to this: by then rank errors no longer depend on size."""
+
+MOST_DRAWN = 2**22
+"""The same for references that are drawn at random, which need memory."""
 
 CLUSTERS = 20
 CLUSTER_WIDTH = 2.0**-22
@@ -91,11 +94,11 @@ class Reference:
 
     def resized(self, n: int) -> "Reference":
         """The same shape with another number of records."""
-        return Reference(n, self.grid, self.words, self.pieces, self.labels)
+        return replace(self, n=n)
 
     def told_apart(self, labels: int) -> "Reference":
         """The same records, tied ones evenly spaced among so many labels of their step."""
-        return Reference(self.n, self.grid, self.words, self.pieces, labels)
+        return replace(self, labels=labels)
 
     def order_statistics(self, index: Ints) -> Ints:
         """The steps at these positions of the sorted records."""
@@ -110,6 +113,11 @@ class Reference:
         """How many records lie below, and how many at or below, each step."""
         steps = np.asarray(steps)
         return self._below(steps), self._below(steps + 1)
+
+    def occupied(self, length: int) -> int:
+        """How many runs of so many steps hold records."""
+        last = (self._first + self._steps - 1) // length
+        return int(np.minimum(self._ends - self._starts, last - self._first // length + 1).sum())
 
     def _below(self, steps: Ints) -> Ints:
         piece = np.searchsorted(self._first, steps, side="right") - 1
@@ -127,6 +135,40 @@ class Reference:
         return self._starts[piece] + np.clip(found, 0, held)
 
 
+@dataclass(frozen=True, eq=False)
+class Sample(Reference):
+    """Records drawn at random, always the same ones, from the only piece: as uneven as chance."""
+
+    drawn: int = 0
+    """How many were drawn; where `n` is smaller, records are left out at equal distances."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", min(self.n, MOST_DRAWN))
+        object.__setattr__(self, "drawn", self.drawn or self.n)
+
+    @cached_property
+    def _records(self) -> Ints:
+        (piece,) = self.pieces
+        rng = np.random.default_rng(self.drawn)
+        steps = np.sort(rng.integers(piece.first, piece.first + piece.steps, self.drawn))
+        steps = steps[(2 * np.arange(self.n) + 1) * self.drawn // (2 * max(1, self.n))]
+        first = np.searchsorted(steps, steps)
+        ties = np.searchsorted(steps, steps, side="right") - first
+        label = (2 * (np.arange(self.n) - first) + 1) * self.labels // (2 * ties)
+        return np.asarray(steps * self.labels + label)
+
+    def order_statistics(self, index: Ints) -> Ints:
+        """The steps at these positions of the sorted records."""
+        return np.asarray(self._records[index])
+
+    def occupied(self, length: int) -> int:
+        """How many runs of so many steps hold records."""
+        return len(np.unique(self._records // length))
+
+    def _below(self, steps: Ints) -> Ints:
+        return np.searchsorted(self._records, steps)
+
+
 def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
     """Where the i-th of `held` evenly spaced records lies among `width` steps: grows with i.
 
@@ -140,6 +182,11 @@ def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
 def even(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
     """Records evenly spaced over a run of steps."""
     return Reference(n, grid, words, (Piece(1.0, first, steps),))
+
+
+def smooth(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+    """Records drawn at random from a run of steps."""
+    return Sample(n, grid, words, (Piece(1.0, first, steps),))
 
 
 def clustered(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
@@ -162,6 +209,7 @@ def _apart(count: int, first: int, steps: int, width: int) -> tuple[Piece, ...]:
 
 SHAPES: dict[str, Callable[[int, Grid, int, int, str], Reference]] = {
     "even": even,
+    "smooth": smooth,
     "clustered": clustered,
     "tied": tied,
 }
@@ -173,6 +221,7 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None) -> Reference:
     first, steps, where = part(grid, spread)
     detail = {
         "even": "evenly spread over",
+        "smooth": "drawn at random from",
         "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
         "tied": f"tied on {min(TIES, steps)} values over",
     }[shape]

@@ -11,14 +11,18 @@ units of several records: n / unit records at rate * unit give answers at the sa
 import math
 import random
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid import MOST_STEPS
-from dpquantiles.kernels import tree
-from dpquantiles.mechanisms.agg_tree import AggTree, ReleasedTree
+from dpquantiles.kernels import cells, tree
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.count import noise_rate
+from dpquantiles.mechanisms.fitted import LUMP, Fitted, part_length
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
@@ -52,9 +56,11 @@ MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
 
 
-def draws_of(m: int) -> int:
-    """How many draws a rehearsal makes for m quantiles."""
-    return 512 if m <= 12 else 256
+def draws_of(mechanism: Any) -> int:
+    """How many draws a rehearsal makes: fewer of chains of many answers, which are slow."""
+    m = len(mechanism.q)
+    chains = isinstance(mechanism, (JointExp, RecursiveJointExp, Fitted))
+    return 512 if not chains or m <= 12 else 256 if m <= 40 else 128
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
@@ -62,7 +68,7 @@ def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Float
 
     The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
     """
-    draws = draws or draws_of(len(mechanism.q))
+    draws = draws or draws_of(mechanism)
     for family, run in REHEARSALS.items():
         if isinstance(mechanism, family):
             return run(mechanism, view, draws)
@@ -231,26 +237,67 @@ def _batches(
 
 
 def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
-    q = np.sort(mechanism.q)
     height, branching = mechanism.shape(view.grid)
-    bounds = tree.edges(view.grid.size, branching**height)
-    below, _ = view.ranks(bounds[1:-1])
-    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
-    rng, chance = np.random.default_rng(SEED), -math.expm1(-float(mechanism.rate(height)))
-    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
-    found = []
-    for _ in range(min(draws, MOST_COUNTS // len(bounds))):
-        noisy = [c + rng.geometric(chance, len(c)) - rng.geometric(chance, len(c)) for c in exact]
-        released = ReleasedTree(
-            grid=view.grid,
-            branching=branching,
-            levels=tuple(noisy),
-            total=total,
-            reading=mechanism.reading,
-            budget=mechanism.guarantee,
-        )
-        found.append(tree.inverse(released.masses, bounds, q))
+    edges = tree.edges(view.grid.size, branching**height)
+    rng = np.random.default_rng(SEED)
+    trees = min(draws, MOST_COUNTS // len(edges))
+    q = np.sort(mechanism.q)
+    found = [_read(mechanism, view, edges, height, branching, q, rng) for _ in range(trees)]
     return rank_errors(view, q, np.array(found))
+
+
+def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
+    rng, q, points = np.random.default_rng(SEED), np.sort(mechanism.q), view.grid.size
+    stages = mechanism.stages(points)
+    rate = cutting_rate(stages.cut)
+    found = cells.grown(
+        lambda steps: view.ranks(steps)[0],
+        points,
+        rule(view.n, rate),
+        lambda count: _laplaces(rng, rate, count),
+        partitions=draws,
+    )
+    answers = []
+    for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
+        edges, height, branching = leaves(starts, points)
+        counting = mechanism.counting(stages, height, branching)
+        answers.append(_read(counting, view, edges, height, branching, q, rng))
+    return rank_errors(view, q, np.array(answers))
+
+
+def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
+    points = view.grid.size
+    paid, lumpy = mechanism.stages(points).lumps, draws
+    if paid is not None:
+        noise = _laplaces(np.random.default_rng(SEED), noise_rate(paid), draws)
+        parts = view.occupied(part_length(view.n, points))
+        lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
+    shares = {True: lumpy, False: draws - lumpy}
+    taken = {shape: mechanism.taken(points, lumpy=shape, size=view.n) for shape in shares}
+    return np.concatenate([rehearse(taken[s], view, count) for s, count in shares.items() if count])
+
+
+def _read(
+    mechanism: AggTree,
+    view: Reference,
+    edges: Ints,
+    height: int,
+    branching: int,
+    q: Floats,
+    rng: "Generator",
+) -> Ints:
+    """Answers read off one tree of noisy counts over leaves with these edges."""
+    below, _ = view.ranks(edges[1:-1])
+    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
+    rate = mechanism.rate(height)
+    noisy = [counts + _laplaces(rng, rate, len(counts)) for counts in exact]
+    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    return tree.inverse(tree.masses(noisy, branching, total, mechanism.reading), edges, q)
+
+
+def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
+    chance = -math.expm1(-float(rate))
+    return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))
 
 
 def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
@@ -269,5 +316,7 @@ REHEARSALS: dict[type, Callable[[Any, Reference, int], Floats]] = {
     JointExp: _joint,
     RecursiveJointExp: _recursive,
     OneByOne: _one_by_one,
+    AdaptiveTree: _adaptive,
+    Fitted: _fitted,
     AggTree: _tree,
 }

@@ -1,9 +1,11 @@
 """The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
 
 Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
-mechanism, for one grid, shape of data, number of records and number of quantiles. Errors have no
-scale of their own: a budget that raises the rate of a mechanism by a factor r gives 1/r of the
-error that r times as many records have at epsilon = 1, so that the table serves every budget.
+mechanism, for one grid, shape of data, number of records and number of quantiles. Smooth records
+are drawn at random: on evenly spaced ones a tree with few leaves would look better than it is.
+Errors have no scale of their own: a budget that raises the rate of a mechanism by a factor r gives
+1/r of the error that r times as many records have at epsilon = 1 (nearly so for random records), so
+that the table serves every budget.
 `measured` makes one entry; `python -m experiments.choice_table` makes all of them.
 """
 
@@ -15,28 +17,32 @@ from typing import Any
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.adaptive_tree import COARSE
 from dpquantiles.planner.reference import reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
-CANDIDATES = ("joint_exp", "recursive_joint_exp", "agg_tree")
+CANDIDATES = ("joint_exp", "recursive_joint_exp", "fitted", "adaptive_tree", "agg_tree")
 """Mechanisms of the registry that are the most accurate one somewhere."""
 
-DATA = ("even", "clustered", "tied")
-SIZES = (100, 300, 1000, 3000, 10_000, 100_000)
-COUNTS = (1, 9, 23, 24, 29, 44, 64, 99, 143, 144, 255)
+TREES = ("adaptive_tree", "agg_tree")
+"""Those whose errors do not depend on the number of quantiles, beyond a few."""
+
+DATA = ("smooth", "clustered", "tied")
+SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
+COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255)
 """Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. Beyond
 the last, errors grow slowly, and the choice does not change."""
 
 GRIDS = {"coarse": 2**7, "middle": 2**10, "fine": 2**38, "float": 2**32}
 """By name, how many points. Up to about 2**10 of them a tree has a leaf for each."""
 
-FROM = {"coarse": 1, "middle": 2**9, "fine": 2**12}
+FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
 HOPELESS = 3.0
-"""joint_exp is not measured for more quantiles once it is so many times worse than agg_tree."""
+"""joint_exp is not measured for more quantiles once it is so many times worse than a tree."""
 
 
 def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.plans import Estimate, Plan
 from dpquantiles.present import svg
 from dpquantiles.present.html import CELL, PRIVATE, RULE
@@ -39,17 +40,18 @@ def budget(stated: Guarantee) -> str:
     return f"epsilon = {stated.epsilon:.3g}{delta}"
 
 
-def render(plan: Plan, width: int = WIDTH) -> str:
-    """A plan as plain text."""
+def render(plan: Plan, width: int = WIDTH, mechanism: str = AUTO) -> str:
+    """A plan as plain text, with the errors of one mechanism by quantile."""
+    closer = plan[mechanism]
     lines = [
         *textwrap.wrap(f"{title(plan)}.", width),
         *textwrap.wrap(f"Assumed: {plan.assumption}.", width),
         "",
         *table(_mechanisms(plan)),
         "",
-        f"By quantile, {plan.best.mechanism}:",
+        f"By quantile, {closer.mechanism}:",
         "",
-        *table(_by_quantile(plan)),
+        *table(_by_quantile(plan, closer)),
         "",
         *textwrap.wrap(f"auto takes {plan.chosen.mechanism}: {plan.chosen.why}.", width),
         *(
@@ -76,18 +78,18 @@ def _mechanisms(plan: Plan) -> dict[str, list[str]]:
     }
 
 
-def _by_quantile(plan: Plan) -> dict[str, list[str]]:
-    """Expected and 95 % errors of the best mechanism, in ranks and where possible in values."""
-    m, best = len(plan.q), plan.best
+def _by_quantile(plan: Plan, closer: Estimate) -> dict[str, list[str]]:
+    """Expected and 95 % errors of a mechanism, in ranks and where possible in values."""
+    m = len(plan.q)
     shown = (
         range(m) if m <= MOST_ROWS else [k * (m - 1) // (MOST_ROWS - 1) for k in range(MOST_ROWS)]
     )
     columns = {
         "q": [quantile(plan.q[k]) for k in shown],
-        "expected": [_ranks(best.expected[k]) for k in shown],
-        "95 %": [_ranks(best.bound[k]) for k in shown],
+        "expected": [_ranks(closer.expected[k]) for k in shown],
+        "95 %": [_ranks(closer.bound[k]) for k in shown],
     }
-    values = [_value(plan, best.bound[k]) for k in shown]
+    values = [_value(plan, closer.bound[k]) for k in shown]
     return columns if None in values else {**columns, "in values": [str(v) for v in values]}
 
 
@@ -141,7 +143,8 @@ class _Scale:
 
 def picture(plan: Plan, curve: Curve) -> str:
     """Error against budget as SVG: the expected error, and above it the 95 % bound."""
-    heading = f"Rank error of {plan.best.mechanism}: {_quantiles(plan)} of {plan.size:,} records"
+    name = curve[0][1].mechanism
+    heading = f"Rank error of {name}: {_quantiles(plan)} of {plan.size:,} records"
     amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
     means = [max(estimate.mean, 0.1) for _, estimate in curve]
     bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
@@ -163,7 +166,7 @@ def picture(plan: Plan, curve: Curve) -> str:
         SubElement(root, "polyline", {"points": path, "stroke-dasharray": dash, **stroke})
         svg.text(
             root,
-            (points[1][0], points[1][1] + below),
+            (points[1][0] + (4 if below < 0 else -4), min(points[1][1] + below, up.start - 4)),
             label,
             anchor="start" if below < 0 else "end",
         )
@@ -179,7 +182,7 @@ def _axes(root: Element, across: _Scale, up: _Scale, name: str) -> None:
         svg.text(root, (across(amount), up.start + 17), f"{amount:g}", anchor="middle")
     svg.line(root, (across.start, up.start), (across.stop, up.start), opacity=0.5)
     middle = (across.start + across.stop) / 2
-    svg.text(root, (middle, svg.HEIGHT + 14), f"{name} (rank error above)", anchor="middle")
+    svg.text(root, (middle, svg.HEIGHT + 14), name, anchor="middle")
 
 
 def html(plan: Plan) -> str:
@@ -187,7 +190,7 @@ def html(plan: Plan) -> str:
     root = Element("div", style="max-width:860px;line-height:1.4")
     SubElement(root, "p").text = f"{title(plan)}."
     tables = SubElement(root, "div", style="display:flex;flex-wrap:wrap;gap:8px 28px")
-    for columns in (_mechanisms(plan), _by_quantile(plan)):
+    for columns in (_mechanisms(plan), _by_quantile(plan, plan[AUTO])):
         tables.append(_html_table(columns))
     words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
     SubElement(root, "p", style=PRIVATE).text = words

@@ -105,9 +105,15 @@ def objection(cost: Guarantee, budget: Guarantee) -> str | None:
             "whether a record is there"
         )
     if isinstance(budget, PureDP) and not isinstance(cost, PureDP):
-        return f"a budget of epsilon alone takes charges of epsilon alone, got {cost}"
+        return (
+            f"a budget of epsilon alone takes charges of epsilon alone, got {cost}; "
+            "ask for epsilon without delta or rho"
+        )
     if isinstance(budget, ZCDP) and isinstance(cost, ApproxDP):
-        return f"a budget of rho takes charges of rho or of epsilon alone, got {cost}"
+        return (
+            f"a budget of rho takes charges of rho or of epsilon alone, got {cost}; "
+            "ask without delta"
+        )
     return None
 
 

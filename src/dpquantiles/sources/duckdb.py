@@ -101,7 +101,11 @@ CSV: dict[str, Any] = {
     **{"null_padding": True, "strict_mode": False, "ignore_errors": True, "parallel": False},
     "max_line_size": 1 << 27,
 }
-"""Cells are text until each is cast for itself, so that no record can make a scan fail."""
+"""Cells are text until each is cast for itself, so that no record can make a scan fail.
+
+A line is left out when a cell that is asked for is not UTF-8: DuckDB has no way to keep it. (As
+Latin-1 it refuses the bytes 128 to 159, and with them most of UTF-8.)
+"""
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,8 @@ def _header(names: str, connection: Any, comma: str) -> list[str]:
             f"'{names}' must begin with a line of column names, all different; write one, and "
             "below it one line per record"
         )
-    return header
+    # DuckDB knows no column without a name, such as data frames write for their row labels.
+    return [name or f"column{place}" for place, name in enumerate(header)]
 
 
 def _sql_type(kind: Kind) -> str:

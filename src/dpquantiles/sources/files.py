@@ -70,7 +70,10 @@ def require_column(path: str | Path, column: str) -> None:
 
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
     with _csv_rows(path) as rows:
-        index = position(_csv_header(rows, path), column, path)
+        header = _csv_header(rows, path)
+        index = position(header, column, path)
+        if len(header) > 1:  # a blank line is a missing cell where there is but one to a line
+            rows = filter(None, rows)
         cells = [row[index].strip() if index < len(row) else "" for row in rows]
     return read_cells(cells, column, type_name)
 
@@ -81,11 +84,11 @@ def _csv_rows(path: Path) -> Iterator[Iterator[list[str]]]:
     # whole process, so it is not put back while another thread may be reading.
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield filter(None, csv.reader(file))
+        yield csv.reader(file)
 
 
 def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
-    header = [name.strip() for name in next(rows, [])]
+    header = [name.strip() for name in next(filter(None, rows), [])]
     if not any(header):
         raise ValueError(
             f"'{path}' must begin with a line of column names, got none; "

@@ -19,7 +19,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.scan import collected
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, is_untyped, present
+from dpquantiles.sources.units import bound_rows, has_codes, is_untyped, present
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -70,8 +70,9 @@ class GroupedColumn:
         import narwhals.stable.v2 as nw
 
         names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
-        parts = [nw.col(by).alias(name) for by, name in zip(self.keys.by, names, strict=True)]
-        people = [] if units.column is None else [nw.col(units.column).alias(UNIT)]
+        given = zip(self.keys.by, names, strict=True)
+        parts = [_spelled(self.table, by).alias(name) for by, name in given]
+        people = [] if units.column is None else [_spelled(self.table, units.column).alias(UNIT)]
         frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
         # Rows without a key go first, because some libraries write a null as the text "None".
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
@@ -86,6 +87,15 @@ class GroupedColumn:
         return GroupedRows(Table(frame), names, self.source)
 
 
+def _spelled(table: Table, column: str) -> Any:
+    """A column of names; Arrow's dictionaries as text, because not all of them can be cut."""
+    import narwhals.stable.v2 as nw
+
+    coded = table.dtype(column) == nw.Categorical and not table.lazy
+    spelled = coded and not has_codes(table.frame[column])
+    return nw.col(column).cast(nw.String) if spelled else nw.col(column)
+
+
 def comparable(frame: Any, name: str, stated: str) -> Any:
     """A part of the keys in a type that holds all keys which may be listed, so that none wraps."""
     import narwhals.stable.v2 as nw
@@ -95,10 +105,21 @@ def comparable(frame: Any, name: str, stated: str) -> Any:
         return part if dtype == nw.UInt64 else part.cast(nw.Int64)
     if stated != "str":
         return part
-    if isinstance(frame, nw.LazyFrame) or not is_untyped(frame[name]):
+    if isinstance(frame, nw.LazyFrame):
         return part.cast(nw.String)
-    cells = [str(cell).encode("utf-8", "backslashreplace").decode() for cell in frame[name]]
+    if has_codes(frame[name]):
+        held = frame[name].to_native().cat
+        cells = np.array([*map(_written, held.categories), ""], dtype=object)[held.codes].tolist()
+    elif is_untyped(frame[name]):
+        cells = [_written(cell) for cell in frame[name]]
+    else:
+        return part.cast(nw.String)
     return nw.new_series(name, cells, nw.String, backend=frame.implementation)
+
+
+def _written(cell: Any) -> str:
+    """A Python object as text that every library can hold."""
+    return str(cell).encode("utf-8", "backslashreplace").decode()
 
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:

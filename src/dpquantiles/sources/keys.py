@@ -48,7 +48,7 @@ class KeyColumns:
                 )
         import narwhals.stable.v2 as nw
 
-        dtypes = {name: table.dtype(name, "by") for name in names}
+        dtypes = {name: table.names_type(name, "by") for name in names}
         unsigned = frozenset(name for name, dtype in dtypes.items() if dtype == nw.UInt64)
         return cls(names, tuple(_key_type(*column) for column in dtypes.items()), unsigned)
 

@@ -10,7 +10,7 @@ from dpquantiles.kinds import Kind, column
 from dpquantiles.sources.numbers import Numbers
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import FilledView, SortedView, stand_in
+from dpquantiles.views import SortedView, filled, stand_in
 
 ENGINES = {
     "polars": "polars",
@@ -66,7 +66,5 @@ class LazyColumn:
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """Scan it once, and answer questions with few scans more."""
         self.check(grid, missing)
-        step = stand_in(grid, missing)
         present = ScannedView(self.numbers, grid)
-        absent = 0 if isinstance(missing, str) and missing == "drop" else present.missing
-        return FilledView(present, step, absent) if absent else present
+        return filled(present, missing, present.missing)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpquantiles.require import shown
 
+PANDAS_LIKE = ("pandas", "modin", "dask")
 MOST_NAMES = 20
 """How many column names a message lists."""
 
@@ -46,6 +47,24 @@ class Table:
                 f"{nearest(column, names)}"
             )
         return self.frame.collect_schema()[column]
+
+    def names_type(self, column: str, parameter: str) -> Any:
+        """The Narwhals type of a column that names groups or units.
+
+        Narwhals takes Arrow's dictionaries of bytes for categories and its views of text for text;
+        but not all bytes are text, and Arrow does little with views.
+        """
+        import narwhals.stable.v2 as nw
+
+        dtype, native, declared = self.dtype(column, parameter), self.frame.to_native(), None
+        if self.engine == "pyarrow":
+            declared = native.schema.field(column).type
+        elif self.engine in PANDAS_LIKE:
+            declared = getattr(native.dtypes[column], "pyarrow_dtype", None)
+        held = str(getattr(declared, "value_type", declared))
+        if held.endswith("_view"):
+            return nw.Unknown()
+        return nw.Binary() if "binary" in held else dtype
 
     def select(self, columns: Iterable[str]) -> "Table":
         """The same records with these columns only."""

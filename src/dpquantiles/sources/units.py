@@ -27,7 +27,7 @@ def require_units(table: Table, unit: str) -> Any:
     """
     import narwhals.stable.v2 as nw
 
-    dtype = table.dtype(unit, "unit")
+    dtype = table.names_type(unit, "unit")
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
     if dtype.is_numeric() or dtype in plain or (dtype == nw.Object and not table.lazy):
         return dtype
@@ -101,7 +101,7 @@ def _codes(units: Any, absent: Bools) -> Ints:
     # What such a column is taken for depends on its records, and not all text in it can be written.
     if is_untyped(units):
         return _object_codes(units.to_list(), absent)
-    if hasattr(getattr(native, "cat", None), "codes"):  # of any type in pandas
+    if has_codes(units):
         return np.asarray(native.cat.codes, dtype=np.int64)
     if units.dtype.is_integer():
         return np.unique(units.fill_null(0).to_numpy(), return_inverse=True)[1].astype(np.int64)
@@ -112,6 +112,11 @@ def _codes(units: Any, absent: Bools) -> Ints:
     codes = np.empty(len(frame), dtype=np.int64)
     codes[joined[ROW].to_numpy()] = joined[CODE].to_numpy()
     return codes
+
+
+def has_codes(series: Any) -> bool:
+    """Whether a column in memory holds categories of pandas, which may be of any type."""
+    return hasattr(getattr(series.to_native(), "cat", None), "codes")
 
 
 def is_untyped(series: Any) -> bool:

@@ -1,8 +1,8 @@
 """The sorted view: all that a mechanism ever sees of the data."""
 
-from dpquantiles.views.array import ArrayView, stand_in
+from dpquantiles.views.array import ArrayView
 from dpquantiles.views.demand import Demand
-from dpquantiles.views.filled import FilledView
+from dpquantiles.views.filled import FilledView, filled, stand_in
 from dpquantiles.views.part import PartView
 from dpquantiles.views.protocol import SortedView
 from dpquantiles.views.recording import RecordingView
@@ -16,5 +16,6 @@ __all__ = [
     "RecordingView",
     "SortedView",
     "WindowView",
+    "filled",
     "stand_in",
 ]

@@ -2,11 +2,31 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from dpquantiles import require
 from dpquantiles.grid import Grid
+from dpquantiles.kinds import clamp
 from dpquantiles.views.protocol import Ints, SortedView
+
+MISSING_POLICIES = ("drop", "lower", "upper")
+
+
+def stand_in(grid: Grid, missing: Any) -> int:
+    """The step that stands in for a missing record."""
+    if isinstance(missing, str):
+        return 0 if require.choice(MISSING_POLICIES, missing=missing) == "lower" else grid.size - 1
+    number = grid.kind.number(missing, "missing")
+    return int(grid.encode(np.array([clamp(number) if isinstance(number, int) else number]))[0])
+
+
+def filled(present: SortedView, missing: Any, count: int) -> SortedView:
+    """The records that are present, and what stands in for the missing ones, if anything does."""
+    step = stand_in(present.grid, missing)
+    dropped = isinstance(missing, str) and missing == "drop"
+    return present if dropped or not count else FilledView(present, step, count)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,83 @@
+"""Cells that are cut where records are: which runs of grid steps a noisy rule leaves whole.
+
+A cell of depth d is a run of BRANCHING**(height - d) steps, and a single step in the end. The whole
+grid is always cut; below it a cell of depth d with c records is cut where
+
+    max(1 - toll, c - least - (d - 1) toll) + z >= 1                                           (1)
+
+z being fresh noise. Every level asks for `toll` records more, so that on the way to one record only
+few cells are close calls; a cell far from enough records is treated as if it missed by `toll` - 1.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+BRANCHING = 4
+MOST_CELLS = 1 << 20
+"""A level that would lead to more cells of a partition is left whole, and growing ends."""
+
+
+class Rule(NamedTuple):
+    """The public numbers of (1)."""
+
+    least: int
+    toll: int
+
+    def margin(self, counts: Ints, depth: int) -> Ints:
+        """The left side of (1) without noise."""
+        return np.maximum(1 - self.toll, counts - self.least - (depth - 1) * self.toll)
+
+
+class Cells(NamedTuple):
+    """The first steps of cells, ascending, and which of several partitions each belongs to."""
+
+    partition: Ints
+    start: Ints
+
+
+def height(points: int) -> int:
+    """How many times cells can be cut until they are single steps."""
+    return ((points - 1).bit_length() + 1) // 2
+
+
+def grown(
+    below: Callable[[Ints], Ints],
+    points: int,
+    rule: Rule,
+    noise: Callable[[int], Ints],
+    partitions: int = 1,
+) -> Cells:
+    """Partitions of all steps, each by draws of its own: `below` counts the records below steps."""
+    levels = height(points)
+    cells = Cells(np.arange(partitions), np.zeros(partitions, dtype=np.int64))
+    whole: list[Cells] = []
+    for depth in range(levels):
+        cut = np.ones(len(cells.start), dtype=bool)
+        if depth > 0:
+            length = np.minimum(BRANCHING ** (levels - depth), points - cells.start)
+            counts = below(cells.start + length) - below(cells.start)
+            cut = rule.margin(counts, depth) + noise(len(counts)) >= 1
+        kept = sum(len(level.start) for level in whole) + len(cut)
+        if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
+            break
+        whole.append(_chosen(cells, ~cut))
+        cells = _parts(_chosen(cells, cut), BRANCHING ** (levels - depth - 1), points)
+    partition, start = (np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True))
+    order = np.lexsort((start, partition))
+    return Cells(partition[order], start[order])
+
+
+def _chosen(cells: Cells, which: NDArray[np.bool_]) -> Cells:
+    return Cells(cells.partition[which], cells.start[which])
+
+
+def _parts(cells: Cells, width: int, points: int) -> Cells:
+    """The parts of cells that have been cut, as far as there are steps; none is ever beyond."""
+    last = (points - 1 - cells.start) // width
+    which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
+    return Cells(cells.partition[which], cells.start[which] + width * part)

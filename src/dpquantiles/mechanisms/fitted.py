@@ -1,0 +1,173 @@
+"""Fitted: asks first whether records lie in lumps, and takes the mechanism that fits the answer.
+
+JointExp is the most accurate mechanism for some dozens of quantiles of smooth data, and is drawn
+into gaps where records are tied or clustered; trees are not. A question that costs next to nothing
+tells the two kinds of data apart:
+
+    lumps     the grid is cut into some thousand parts per record; of these, o hold records.
+              o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
+
+One record more or less changes o by at most one, and so does a swap. What is left of the budget
+goes to
+
+    joint_exp, or recursive_joint_exp, for few quantiles where (1) does not hold
+    adaptive_tree for many quantiles, and where (1) holds                                      (2)
+
+On coarse grids, where records always share points, nothing is asked, and a tree is taken.
+Proof: `fitted.md` beside this file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.kernels import cells
+from dpquantiles.mechanisms.adaptive_tree import COARSE, LUMPY_CUT_SHARE, AdaptiveTree
+from dpquantiles.mechanisms.count import budget_share, noise_rate, noisy_count
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.law import Mechanism, Profile
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.release import Release
+from dpquantiles.views import Demand, SortedView, WindowView
+
+SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
+"""The shares of a budget that buy a rough number of records, where it must be bought, and (1)."""
+
+FINENESS, LUMP = 2**12, 8
+"""Parts of the grid per record, and how many records an occupied part has in lumpy data."""
+
+FEW, FEW_AT = 18, 1000
+"""So many quantiles of so many records, at epsilon = 1, are few: a tree is as good as a JointExp
+there, on smooth data. Both its error and that number grow about as the third root of records.
+"""
+
+MOST_JOINT = 44
+"""More quantiles of smooth data are for recursive_joint_exp."""
+
+
+class Stages(NamedTuple):
+    """What the rough number of records, the question and the answers may spend."""
+
+    size: Guarantee | None
+    lumps: Guarantee | None
+    answers: Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """All quantiles `q` within a budget, by the mechanism that fits the records.
+
+    `size` is a public number of records for add-remove neighbors, as in JointExp.
+    """
+
+    name: ClassVar[str] = "fitted"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "approximate", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="n log n, and that of joint_exp",
+        when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
+    )
+    q: tuple[float, ...]
+    budget: Guarantee
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        for points in (COARSE, MOST_STEPS):
+            for size in (0, require.LARGEST_COUNT):
+                self.taken(points, lumpy=False, size=size)
+
+    @classmethod
+    def within(
+        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+    ) -> "Fitted":
+        """Spends the budget; of an epsilon with a delta, the epsilon."""
+        if isinstance(budget, ApproxDP):
+            budget = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
+        return cls(q=q, budget=budget, size=size)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The whole budget, whatever is taken."""
+        return self.budget
+
+    @property
+    def _sized(self) -> bool:
+        return self.budget.neighbors is Neighbors.SWAP or self.size is not None
+
+    def stages(self, points: int) -> Stages:
+        """What each stage may spend on a grid of so many points."""
+        if points <= COARSE:
+            return Stages(None, None, self.budget)
+        size = 0.0 if self._sized else SIZE_SHARE
+        return Stages(
+            None if self._sized else budget_share(self.budget, size),
+            budget_share(self.budget, LUMP_SHARE),
+            budget_share(self.budget, 1.0 - LUMP_SHARE - size),
+        )
+
+    def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
+        """(2), for a public number of records: known, stated or bought."""
+        rest, m = self.stages(points).answers, len(set(self.q))
+        few = FEW * (size * noise_rate(self.budget) / FEW_AT) ** (1 / 3)
+        if not lumpy and m <= few:
+            family = JointExp if m <= MOST_JOINT else RecursiveJointExp
+            return family.within(rest, q=self.q, size=self.size)
+        bought = points > COARSE and not self._sized
+        tree = AdaptiveTree.within(rest, q=self.q, size=size if bought else self.size)
+        return replace(tree, cut_share=LUMPY_CUT_SHARE if lumpy else None)
+
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """All records: what is taken depends on what was found."""
+        if self._sized:
+            # What one of the two would refuse is refused before the records decide.
+            for lumpy in (False, True):
+                taken = self.taken(grid.size, lumpy=lumpy, size=self._public_size(n))
+                taken.demand(n, grid)
+        return Demand.everything(n)
+
+    def _public_size(self, n: int) -> int:
+        return n if self.budget.neighbors is Neighbors.SWAP else self.size or 0
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release that says what was taken."""
+        points, held = view.grid.size, WindowView.of(view, self.demand(view.n, view.grid))
+        stages = self.stages(points)
+        size = self._public_size(view.n)
+        if stages.size is not None:
+            size = noisy_count(view.n, stages.size, bits)
+        lumpy = True
+        if stages.lumps is not None:
+            parts = occupied(held.found, part_length(size, points))
+            lumpy = LUMP * noisy_count(parts, stages.lumps, bits) < size
+        taken = self.taken(points, lumpy=lumpy, size=size)
+        release = taken.release(held, bits)
+        told: Mapping[str, Any] = {
+            **release.provenance,
+            "budget": self.budget.to_dict(),
+            "taken": taken.name,
+        }
+        return replace(
+            release,
+            mechanism=self.name,
+            guarantee=release.guarantee and self.guarantee,
+            provenance=told,
+        )
+
+
+def part_length(size: int, points: int) -> int:
+    """How many steps the parts of (1) have: a power of BRANCHING."""
+    fine = cells.height(FINENESS * max(1, size))
+    return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
+
+
+def occupied(steps: NDArray[np.int64], length: int) -> int:
+    """How many parts hold some of these steps, which ascend."""
+    return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))

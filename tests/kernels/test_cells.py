@@ -1,0 +1,140 @@
+"""Cells: partitions of all steps, cut by their rule, on grids of every size."""
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpquantiles.grid import FloatGrid
+from dpquantiles.kernels import cells, draws
+from tests.mechanisms.adaptive_tree_checks import counting, log_cut, log_whole
+
+Ints = cells.Ints
+RECORDS = (0, 0, 0, 1, 5, 9, 17, 17, 17, 17, 63)
+
+
+def silent(count: int) -> Ints:
+    return np.zeros(count, dtype=np.int64)
+
+
+def loud(count: int) -> Ints:
+    return np.full(count, 1 << 40, dtype=np.int64)
+
+
+def dumb(records: tuple[int, ...], points: int, rule: cells.Rule) -> list[int]:
+    """The first steps of the cells by (1) as it reads, without noise."""
+    levels = cells.height(points)
+
+    def below(start: int, depth: int) -> list[int]:
+        width = 4 ** (levels - depth)
+        count = sum(start <= x < start + width for x in records)
+        close = max(1 - rule.toll, count - rule.least - (depth - 1) * rule.toll) >= 1
+        if start >= points:
+            return []
+        if depth == levels or (depth > 0 and not close):
+            return [start]
+        return [step for k in range(4) for step in below(start + k * width // 4, depth + 1)]
+
+    return below(0, 0)
+
+
+@pytest.mark.parametrize("rule", [cells.Rule(0, 1), cells.Rule(1, 2), cells.Rule(0, 3)])
+@pytest.mark.parametrize("points", [1, 2, 3, 4, 5, 16, 17, 64, 65, 300])
+def test_cells_follow_their_rule(points: int, rule: cells.Rule) -> None:
+    records = tuple(x for x in RECORDS if x < points)
+    found = cells.grown(counting(records), points, rule, silent)
+    assert found.start.tolist() == dumb(records, points, rule)
+    assert set(found.partition.tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("points", "levels"),
+    [(1, 0), (2, 1), (4, 1), (5, 2), (16, 2), (17, 3), (2**62, 31), (2**62 + 1, 32)],
+)
+def test_height_is_the_least_that_covers(points: int, levels: int) -> None:
+    assert cells.height(points) == levels
+
+
+@given(
+    points=st.one_of(st.integers(1, 400), st.integers(1, 2**63 - 1)),
+    places=st.lists(st.floats(0, 1), max_size=30),
+    rule=st.builds(cells.Rule, st.integers(0, 5), st.integers(1, 6)),
+    seed=st.integers(0, 99),
+)
+def test_cells_cover_the_grid(
+    points: int, places: list[float], rule: cells.Rule, seed: int
+) -> None:
+    """Ascending, from the first step on, within the grid, each as long as a cell or cut short."""
+    records = tuple(min(points - 1, int(place * points)) for place in places)
+    noise = np.random.default_rng(seed)
+    found = cells.grown(
+        counting(records), points, rule, lambda n: noise.integers(-3, 2, n, dtype=np.int64)
+    ).start.tolist()
+    assert found[0] == 0
+    assert found == sorted(set(found))
+    assert found[-1] < points
+    for start, end in zip(found, [*found[1:], points], strict=True):
+        depth = math.ceil(math.log(end - start, 4) - 1e-9) if end < points else 0
+        assert end == points or end - start == 4**depth
+        assert start % 4**depth == 0
+
+
+@pytest.mark.parametrize("points", [2**62, FloatGrid(integral=True).size, 2**63 - 1])
+@pytest.mark.parametrize("place", [0.0, 0.3, 1.0])
+def test_the_largest_grids_stay_within_64_bits(points: int, place: float) -> None:
+    step = min(points - 1, int(place * points))
+    found = cells.grown(counting((step,) * 1000), points, cells.Rule(0, 3), silent).start
+    assert found.min() == 0
+    assert (np.diff(found) > 0).all()
+    ends = np.append(found[1:], points)
+    (home,) = np.flatnonzero((found <= step) & (step < ends))
+    assert ends[home] - found[home] == 1
+    assert len(found) <= 3 * cells.height(points) + 1
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_growing_ends_where_cells_are_too_many(
+    partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "MOST_CELLS", 20)
+    found = cells.grown(counting(()), 1000, cells.Rule(0, 1), loud, partitions)
+    assert len(found.start) == partitions * 16
+    assert found.start.tolist() == [64 * k for k in range(16)] * partitions
+    assert found.partition.tolist() == sorted([*range(partitions)] * 16)
+
+
+def test_no_more_cells_than_the_most() -> None:
+    found = cells.grown(counting(()), 4**12, cells.Rule(0, 1), loud)
+    assert len(found.start) == cells.MOST_CELLS
+
+
+def test_partitions_are_drawn_apart() -> None:
+    """Many partitions have the law of one: the chance that the first cell is cut."""
+    rate, bits = Fraction(1, 2), random.Random(5)
+    found = cells.grown(
+        counting((0, 0)),
+        16,
+        cells.Rule(1, 3),
+        lambda n: draws.discrete_laplaces(bits, rate, n),
+        20_000,
+    )
+    cut = np.bincount(found.partition[found.start == 1], minlength=20_000)
+    assert cut.mean() == pytest.approx(math.exp(log_cut(1, 0.5)), abs=0.012)
+    other = np.bincount(found.partition[found.start == 5], minlength=20_000)
+    assert other.mean() == pytest.approx(math.exp(log_cut(-1, 0.5)), abs=0.012)
+    assert abs(np.corrcoef(cut, other)[0, 1]) < 0.03
+
+
+@pytest.mark.parametrize("rate", [0.2, 1.0, 3.0])
+def test_chances_of_cuts_are_those_of_the_noise(rate: float) -> None:
+    """What the checks of privacy rest on, against the law of the noise added up."""
+    z = np.arange(-2000, 2001)
+    mass = np.exp(-rate * np.abs(z))
+    mass /= mass.sum()
+    for x in range(-6, 8):
+        assert math.exp(log_cut(x, rate)) == pytest.approx(mass[x + z >= 1].sum(), rel=1e-9)
+        assert math.exp(log_whole(x, rate)) == pytest.approx(mass[x + z <= 0].sum(), rel=1e-9)

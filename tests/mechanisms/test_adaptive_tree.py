@@ -1,0 +1,246 @@
+"""AdaptiveTree: the exact loss of its cuts over all neighbors, its stages, and what it releases."""
+
+import itertools
+import json
+import math
+import random
+from collections import Counter
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpquantiles as dpq
+from dpquantiles.grid import UniformGrid, default_grid
+from dpquantiles.kernels import cells, draws
+from dpquantiles.kinds import REAL
+from dpquantiles.mechanisms import adaptive_tree, agg_tree
+from dpquantiles.mechanisms.adaptive_tree import (
+    AdaptiveTree,
+    cutting_rate,
+    leaves,
+    most_loss,
+    toll,
+)
+from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from dpquantiles.views import RecordingView, WindowView
+from tests.mechanisms.adaptive_tree_checks import (
+    RELATIONS,
+    add_remove,
+    check_spent,
+    check_stages,
+    concentrated,
+    concentrated_loss,
+    counting,
+    cutting_divergence,
+    cutting_loss,
+    extremes,
+    log_cut,
+    pairs_on,
+    pure_loss,
+    replayed,
+    swap,
+)
+
+Patch = pytest.MonkeyPatch
+DECILES = tuple(k / 10 for k in range(1, 10))
+RATES = (0.3, 0.7, 1.5)
+"""With tolls of 5, 2 and 1."""
+
+
+def exact_loss(rate: Fraction) -> Decimal:
+    """F of (2) with many decimals: so many terms that the rest is nothing."""
+    a, g = Decimal(rate.numerator) / rate.denominator, toll(rate)
+    s, total = (-a).exp(), a
+    for x in range(1, 1 + 120 * g, g):
+        total += ((1 + s - s ** (x + 1)) / (1 + s - s**x)).ln()
+    return total
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+@pytest.mark.parametrize("rate", RATES)
+def test_loss_of_the_cuts_is_within_its_price(rate: float, neighbors: str) -> None:
+    """All neighbors of up to three records, one place in each of the sixteen cells of depth 2.
+
+    Records within such a cell are alike, as no cell of single steps is tested.
+    """
+    a, price = rate, most_loss(Fraction(rate))
+    rule, low, high = cells.Rule(least=0, toll=toll(Fraction(rate))), 0.0, 0.0
+    for pair in pairs_on(range(0, 64, 4), [0, 1, 2], neighbors):
+        least, most = extremes(pair, 64, rule, rate)
+        # One record more is the second: it makes T likelier by F, less likely by a.
+        low, high = min(low, least), max(high, most)
+    below, above = (price, a) if neighbors == "add-remove" else (a + price, a + price)
+    assert -below * (1 + 1e-12) <= low < -0.85 * below
+    assert 0.85 * above < high <= above * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [swap(30.0), swap(16.8), add_remove(9.8, 0)])
+def test_the_price_is_reached_on_deep_grids(mechanism: AdaptiveTree) -> None:
+    check_spent(cutting_loss(mechanism, range(7)), least=0.995)
+
+
+@pytest.mark.parametrize("least", [0, 2])
+@pytest.mark.parametrize("rate", RATES)
+def test_price_is_the_largest_loss_on_a_path(rate: float, least: int) -> None:
+    """All falling sequences of counts along a path, every cell of which is cut."""
+    a = Fraction(rate)
+    rule, depths, most = cells.Rule(least, toll(a)), 5, least + 3 + 3 * toll(a)
+    counts = np.arange(most + 2)
+    gain = np.empty((depths, most + 1))
+    for depth in range(depths):
+        logs = [log_cut(int(x), rate) for x in rule.margin(counts, depth + 1)]
+        gain[depth] = np.diff(logs)
+    falling = itertools.combinations_with_replacement(range(most, -1, -1), depths)
+    worst = max(sum(gain[d, c] for d, c in enumerate(path)) for path in falling)
+    assert 0.99 * most_loss(a) < worst <= most_loss(a)
+
+
+@pytest.mark.parametrize("rate", [2.0**-40, 1e-6, 0.01, 0.3466, 0.7, 1.386, 1.387, 9.0, 511.0])
+def test_rounding_is_on_the_private_side(rate: float) -> None:
+    with localcontext(prec=60):
+        exact = exact_loss(Fraction(rate))
+        assert exact <= Decimal(most_loss(Fraction(rate))) <= exact * (1 + Decimal(2) ** -39)
+        assert exact <= Decimal(rate) * Decimal("2.334")
+
+
+def exact_epsilon(rate: Fraction, swapped: bool) -> Decimal:
+    return exact_loss(rate) + (Decimal(float(rate)) if swapped else 0)
+
+
+def exact_rho(rate: Fraction, swapped: bool) -> Decimal:
+    """That of a range of a + F, once or for each of two ways."""
+    eta = exact_loss(rate) + Decimal(float(rate))
+    power = eta.exp() - 1
+    return (eta / power - 1 + (power / eta).ln()) * (2 if swapped else 1)
+
+
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+@pytest.mark.parametrize("amount", [1e-7, 0.003, 0.1, 1.0, 2.7, 40.0, 900.0])
+def test_rates_are_within_their_budget(amount: float, neighbors: Neighbors) -> None:
+    """Against sixty decimals; a rate that is larger by next to nothing is no longer covered."""
+    pure, swapped = PureDP(epsilon=amount, neighbors=neighbors), neighbors is Neighbors.SWAP
+    for budget, price in (
+        (pure, exact_epsilon),
+        (ZCDP(rho=amount, neighbors=neighbors), exact_rho),
+    ):
+        rate = cutting_rate(budget)
+        larger = Fraction(float(rate) * (1 + 1e-9))
+        with localcontext(prec=60):
+            assert price(rate, swapped) <= Decimal(amount)
+            assert larger > draws.MOST_RATE or price(larger, swapped) > Decimal(amount)
+        assert rate == Fraction(float(rate))
+
+
+def test_stages_are_within_the_budget() -> None:
+    check_stages()
+    assert swap(1.0).stages.size is None
+    assert add_remove(1.0, 5).stages.size is None
+    paid = concentrated(0.3, "add-remove").stages.size
+    assert isinstance(paid, ZCDP)
+    bought = Fraction(math.sqrt(2 * paid.rho) * adaptive_tree.BELOW)
+    assert bought**2 / 2 <= Fraction(paid.rho)
+
+
+@pytest.mark.parametrize("mechanism", [swap(30.0), swap(16.8), add_remove(9.8), add_remove(9.8, 0)])
+def test_all_neighbors_are_within_epsilon(mechanism: AdaptiveTree) -> None:
+    sizes = [0, 1] if mechanism.budget.neighbors is Neighbors.ADD_REMOVE else [2]
+    check_spent(pure_loss(mechanism, sizes), least=0.99)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "sizes"),
+    [(concentrated(1.0, "swap"), [2]), (concentrated(3.0, "add-remove"), [0, 1])],
+)
+def test_all_neighbors_are_within_rho(mechanism: AdaptiveTree, sizes: list[int]) -> None:
+    check_spent(concentrated_loss(mechanism, sizes), least=0.7)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_divergence_of_the_cuts_is_within_its_share(neighbors: str) -> None:
+    """The two ways of a swap are independent, so that their prices add up."""
+    for rho in (3.0, 30.0):
+        check_spent(cutting_divergence(concentrated(rho, neighbors), [1]), least=0.5)
+
+
+def test_cuts_follow_their_probabilities() -> None:
+    """Draws of the first stage, twenty thousand at once, against (a); rare outcomes are pooled."""
+    records, rule, rate = (0, 1, 1, 5, 18), cells.Rule(1, 2), Fraction(0.7)
+
+    def grown(partitions: int) -> cells.Cells:
+        bits = random.Random(2)
+        return cells.grown(
+            counting(records),
+            20,
+            rule,
+            lambda count: draws.discrete_laplaces(bits, rate, count),
+            partitions,
+        )
+
+    law: Counter[tuple[int, ...]] = Counter()
+    for _, probability, found in replayed(lambda: grown(1), rate):
+        law[tuple(found.start.tolist())] += probability  # type: ignore[assignment]
+    assert math.fsum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    drawn = grown(20_000)
+    ends = np.cumsum(np.bincount(drawn.partition))[:-1]
+    seen = Counter(tuple(part.tolist()) for part in np.split(drawn.start, ends))
+    common = [cut for cut, probability in law.items() if probability > 1e-3]
+    expected = [20_000 * law[cut] for cut in common]
+    observed = [seen[cut] for cut in common]
+    rest = 20_000 - sum(observed), 20_000 - sum(expected)
+    assert len(common) > 10
+    assert stats.chisquare([*observed, rest[0]], [*expected, rest[1]]).pvalue > 1e-3
+
+
+def test_trees_over_many_cells_stay_within_their_bounds() -> None:
+    """Whatever the number of cells, the tree over them is one that AggTree takes."""
+    powers = {b**h + e for h in range(1, 7) for b in range(1, 1025) for e in (0, 1)}
+    numbers = [n for n in powers if n <= cells.MOST_CELLS]
+    assert cells.MOST_CELLS in numbers
+    for number in [*numbers[:: len(numbers) // 60], 1, 2, 3, cells.MOST_CELLS]:
+        edges, height, branching = leaves(np.arange(number), number + 5)
+        assert number <= branching**height <= agg_tree.MOST_LEAVES
+        assert len(edges) == branching**height + 1
+        assert height <= adaptive_tree.HIGHEST
+        assert (edges[number:] == number + 5).all()
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_only_all_records_are_asked_for(neighbors: str) -> None:
+    budget = PureDP(epsilon=1.0, neighbors=Neighbors(neighbors))
+    mechanism = AdaptiveTree(q=DECILES, budget=budget)
+    view = dpq.ArrayView(np.arange(50.0), default_grid(REAL, (0, 100)))
+    demand = mechanism.demand(view.n, view.grid)
+    recording = RecordingView(view)
+    released = mechanism.release(recording, random.Random(1))
+    assert not recording.asked_steps
+    assert demand.runs == (range(50),)
+    assert mechanism.release(WindowView.of(view, demand), random.Random(1)) == released
+
+
+def test_size_is_hidden_under_add_remove() -> None:
+    """Neither written down nor used: the rule depends on the rough count alone."""
+    view = dpq.ArrayView(np.full(54321, 3.0), UniformGrid(0, 63, 1))
+    for mechanism in (add_remove(1.0), add_remove(1.0, 10)):
+        released = mechanism.tree(view, random.SystemRandom())
+        assert released.total is None
+        assert "size" not in released.quantiles(0.5).provenance
+        assert "size" not in json.loads(released.to_json())
+        assert "54321" not in json.dumps(released.quantiles(0.5).provenance)
+    rules: list[int] = []
+    original = AdaptiveTree.rule
+
+    def rule(mechanism: AdaptiveTree, size: int) -> cells.Rule:
+        rules.append(size)
+        return original(mechanism, size)
+
+    with Patch.context() as patch:
+        patch.setattr(AdaptiveTree, "rule", rule)
+        add_remove(0.001, 10).tree(view, random.Random(1))
+        add_remove(0.001).tree(view, random.Random(1))
+        swap(0.001).tree(view, random.Random(1))
+    assert rules[0] == 10
+    assert rules[1] != 54321
+    assert rules[2] == 54321

@@ -1,0 +1,50 @@
+"""What counts as a record of a CSV file: the same alone, without a library, and by pattern."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpquantiles.sources.duckdb import quoted
+from dpquantiles.sources.files import read_column
+from dpquantiles.sources.named import open_table_files
+
+LINES = {
+    "not UTF-8 elsewhere": (b"x,y\n1,a\n2,caf\xe9\n3,\x80\n", [1, 2, 3]),
+    "UTF-8": ("x,y\n1,caf\u00e9\n\u20ac2,\U0001f600\n".encode(), [1, None]),
+    "too few cells": (b"y,x\na,1\nb\nc,3\n", [1, None, 3]),
+    "too many cells": (b"x,y\n1,a,b,c\n2,d\n", [1, 2]),
+    "blank lines": (b"x,y\n1,a\n\n2,b\n\n", [1, 2]),
+    "blank lines of one column": (b"x\n1\n\n2\n\n", [1, None, 2, None]),
+    "zero bytes": (b"x,y\n1,\x00\n\x00,b\n3,c\n", [1, None, 3]),
+    "a line end in quotes": (b'x,y\n1,"a\n2,b"\n3,"c"\n', [1, 3]),
+    "a quote that stays open": (b'x,y\n1,a\n2,"b\n3,c\n4,d\n', [1, 2]),
+    "Windows": (b"\xef\xbb\xbfx,y\r\n1,a\r\n2,b\r\n", [1, 2]),
+    "a column without a name": (b",x\n0,1\n1,2\n", [1, 2]),
+    "quotes in names": (b'x,it\'s,"a ""b"""\n1,a,b\n2,c,d\n', [1, 2]),
+}
+"""Lines of a CSV file, and what stands in the column x of every record."""
+
+
+def cells(pattern: str, column: str) -> list[Any]:
+    opened = open_table_files(pattern, ["x"], "int")
+    return [cell for (cell,) in opened.relation.select(quoted(column)).fetchall()]
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_a_line_is_a_record_whatever_it_holds(tmp_path: Path, case: str) -> None:
+    content, expected = LINES[case]
+    (tmp_path / "lines.csv").write_bytes(content)
+    alone = read_column(tmp_path / "lines.csv", "x", "int").values
+    assert np.ma.array(alone).tolist() == expected
+    assert cells(f"{tmp_path}/*.csv", "x") == expected
+
+
+def test_only_a_pattern_leaves_out_cells_that_are_not_utf8(tmp_path: Path) -> None:
+    """The exception that is documented."""
+    (tmp_path / "lines.csv").write_bytes(b"x,y\n1,a\n\xff2,b\n3,caf\xe9\n")
+    alone = read_column(tmp_path / "lines.csv", "x", "int").values
+    assert np.ma.array(alone).tolist() == [1, None, 3]
+    assert cells(f"{tmp_path}/*.csv", "x") == [1, 3]
+    assert cells(f"{tmp_path}/*.csv", "y") == ["a", "b"]
