@@ -122,7 +122,7 @@ class Roots:
     @property
     def _scale(self) -> float:
         """Bins per unit of the root, on each side of zero."""
-        return (self.bins / 2 - 1) / self.most**0.5**HALVINGS
+        return (self.bins / 2 - 1) / math.pow(self.most, 0.5**HALVINGS)
 
 
 class Pieces(NamedTuple):
