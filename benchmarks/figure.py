@@ -20,7 +20,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 INK = "#222222"
 FAINT = "#d9d9d9"
 TIMED_COUNTS = (9, 30)
-ERROR_LIMITS = (0.15, 150.0)
+ERROR_LIMITS = (0.15, 300.0)
 """The same for both accuracy panels, so that they can be compared."""
 
 LABEL_GAP = 0.075
@@ -69,7 +69,7 @@ class Look(NamedTuple):
 
 
 ACCURACY_LOOKS = {
-    "joint": Look("dpquantiles", BLUE, width=2.8),
+    "ours": Look("dpquantiles", BLUE, width=2.8),
     "paper": Look("the paper", VERMILION),
     "split": Look("ε split\nin m parts", GREEN),
     "paper spread": Look("the paper,\nties undone", PURPLE, "--"),
@@ -106,7 +106,7 @@ def draw_accuracy(axes: Axes, curves: Panel) -> None:
         band = (curve.y - 2 * curve.error, curve.y + 2 * curve.error)
         axes.fill_between(curve.x, *band, color=look.color, alpha=0.18, linewidth=0)
         plot(axes, curve, look)
-    log_axes(axes, xticks=curves["joint"].x)
+    log_axes(axes, xticks=curves["ours"].x)
     axes.set_ylim(*ERROR_LIMITS)
     label_ends(axes, {name: (ACCURACY_LOOKS[name], curve) for name, curve in curves.items()})
     axes.set_xlabel("quantiles released together (m)")
@@ -134,7 +134,7 @@ def draw_times(axes: Axes, curves: Mapping[tuple[str, int], Curve]) -> None:
 
 def time_look(name: str, m: int) -> Look:
     """Blue for us and vermilion for the paper; broken lines for more quantiles."""
-    ours = name == "joint"
+    ours = name == "ours"
     label = f"{'dpquantiles' if ours else 'the paper'}, m = {m}"
     line = "-" if m == TIMED_COUNTS[0] else "--"
     return Look(label, BLUE if ours else VERMILION, line, 2.8 if ours else 1.8)
@@ -149,7 +149,7 @@ def time_curves(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Curv
         ours = {n: ratios["numpy", n, m] for n in sizes}
         over = {n: ratios["tuned", n, m] for n in sizes}
         theirs = {n: ours[n] / over[n] for n in sizes if over[n]}
-        curves["joint", m] = time_curve(ours)
+        curves["ours", m] = time_curve(ours)
         curves["paper", m] = time_curve(theirs)
     return curves
 
@@ -161,17 +161,15 @@ def time_curve(points: Mapping[int, float]) -> Curve:
 
 def normal_title(curves: Panel) -> str:
     """What the first panel shows."""
-    paper, split = (comparison(curves["joint"], curves[name]) for name in ("paper", "split"))
-    return f"Normal data, m = {curves['joint'].x[-1]}:\n{paper} the paper,\n{split} splitting ε"
+    paper, split = (comparison(curves["ours"], curves[name]) for name in ("paper", "split"))
+    return f"Normal data, m = {curves['ours'].x[-1]}:\n{paper} the paper,\n{split} splitting ε"
 
 
 def flights_title(curves: Panel) -> str:
     """What the second panel shows."""
-    paper, spread = (
-        comparison(curves["joint"], curves[name]) for name in ("paper", "paper spread")
-    )
+    paper, spread = (comparison(curves["ours"], curves[name]) for name in ("paper", "paper spread"))
     return (
-        f"Flight delays in minutes, m = {curves['joint'].x[-1]}:\n{paper} the paper,\n"
+        f"Flight delays in minutes, m = {curves['ours'].x[-1]}:\n{paper} the paper,\n"
         f"{spread} it with ties undone"
     )
 
@@ -179,7 +177,7 @@ def flights_title(curves: Panel) -> str:
 def times_title(curves: Mapping[tuple[str, int], Curve]) -> str:
     """What the third panel shows, where both have a time for the most records."""
     m = TIMED_COUNTS[0]
-    ours, theirs = curves["joint", m], curves["paper", m]
+    ours, theirs = curves["ours", m], curves["paper", m]
     most, size = ours.x[-1], theirs.x[-1]
     factor = float(theirs.y[-1] / ours.y[list(ours.x).index(size)])
     change = "faster" if factor > 1 else "slower"

@@ -23,7 +23,9 @@ from dpquantiles.planner.tables import (
     DATA,
     GRIDS,
     HOPELESS,
+    MEASURED,
     SIZES,
+    STRONG_DATA,
     TREES,
     error,
     measured,
@@ -41,8 +43,10 @@ TWINS = {24: 23, 144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
 
 
-def draws(m: int) -> int:
-    """More draws where an average over few quantiles would be noisy."""
+def draws(m: int, data: str) -> int:
+    """More draws where an average over few quantiles would be noisy, or where a tenth counts."""
+    if data in (STRONG_DATA, "smooth") and 10 <= m < 50:
+        return 256
     return 512 if m < 10 else 64 if m < 100 else 24
 
 
@@ -58,7 +62,13 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
         elif name == "joint_exp" and m in TWINS:
             found[m] = found[TWINS[m]]
         else:
-            trials = TREE_DRAWS if name in TREES else FITTED_DRAWS if name == "fitted" else draws(m)
+            trials = (
+                TREE_DRAWS
+                if name in TREES
+                else FITTED_DRAWS
+                if name == "fitted"
+                else draws(m, data)
+            )
             found[m] = round(measured(name, grid, data, n, m, trials), 3)
     return list(found.values())
 
@@ -77,7 +87,7 @@ def run(path: Path) -> dict[Case, dict[str, Row]]:
     """Measure what is missing, in parallel, and keep each row as soon as it is there."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     found = {(grid, data, n): rows for (grid, data, n), rows in map(json.loads, lines)}
-    missing = [case for case in itertools.product(GRIDS, DATA, SIZES) if case not in found]
+    missing = [case for case in itertools.product(GRIDS, MEASURED, SIZES) if case not in found]
     path.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
         started = {pool.submit(rows_of, case): case for case in missing}
@@ -97,7 +107,7 @@ def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
     return {
         grid: {
             data: {name: [found[grid, data, n][name] for n in SIZES] for name in CANDIDATES}
-            for data in DATA
+            for data in MEASURED
         }
         for grid in GRIDS
     }

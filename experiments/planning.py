@@ -32,7 +32,7 @@ CANDIDATES = {
     3: ("joint_exp",),
     9: ("joint_exp",),
     29: ("joint_exp", "fitted"),
-    99: ("fitted", "adaptive_tree"),
+    99: ("fitted",),
     255: ("fitted", "adaptive_tree"),
 }
 """By number of quantiles, what auto takes for them; at 29 it changes over."""

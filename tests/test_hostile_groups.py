@@ -173,7 +173,9 @@ def test_columns_may_have_the_names_that_are_used_inside(library: str, name: str
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-@pytest.mark.parametrize("name", ["ind_exp", "recursive_joint_exp", "agg_tree", "joint_exp"])
+@pytest.mark.parametrize(
+    "name", ["ind_exp", "recursive_joint_exp", "agg_tree", "joint_exp", "adaptive_tree", "fitted"]
+)
 def test_what_is_recorded_does_not_depend_on_how_a_group_is_read(
     name: str, neighbors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,8 @@ def test_what_is_recorded_does_not_depend_on_how_a_group_is_read(
     uses_size = name != "agg_tree"
     assert ("sizes" in fetched.provenance) == (neighbors == "swap" or uses_size)
     assert ("size_share" in fetched.provenance) == (neighbors == "add-remove" and uses_size)
+    share = 0.02 if name in ("adaptive_tree", "fitted") else 0.2
+    assert fetched.provenance.get("size_share", share) == share
 
 
 @pytest.mark.parametrize("dtype", ["boolean", "Int64", "Int8", "bool"])
@@ -287,7 +291,7 @@ def test_auto_is_chosen_from_public_numbers_and_says_why() -> None:
     data = pl.DataFrame({"g": ["a"], "v": [1.0]})
     many = tuple(np.linspace(0.001, 0.999, 300))
     release = ask(data, many, epsilon=0.1)
-    assert release.mechanism == "agg_tree"
+    assert release.mechanism == "adaptive_tree"
     assert release.guarantee == PureDP(epsilon=0.1, within=("g",))
     assert release.provenance["choice"].startswith("one choice for all groups: expected rank error")
     assert "10,000 records" in release.provenance["choice"]

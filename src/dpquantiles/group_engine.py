@@ -181,13 +181,14 @@ class Plan:
         spent = request.without_intervals().guarantee
         if budget.neighbors is Neighbors.SWAP:
             spent = replace(spent, within=grouping.columns)
-        sized = request.without_intervals().profile.uses_size
-        bought = sized and grouping.size is None and row.neighbors is not Neighbors.SWAP
+        profile = request.without_intervals().profile
+        bought = profile.uses_size and grouping.size is None and row.neighbors is not Neighbors.SWAP
+        share = {"size_share": profile.size_share} if bought else {}
         return cls(
             request=request,
             selection=None,
             guarantee=units.stated(spent, budget),
-            provenance={**units.provenance, **({"size_share": COUNT_SHARE} if bought else {})},
+            provenance={**units.provenance, **share},
         )
 
     @classmethod

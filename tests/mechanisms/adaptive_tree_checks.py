@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree
-from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
+from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
-from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from tests.mechanisms.joint_exp_checks import Answer, Explorer, neighbor_pairs, view_of
 
 Patch = pytest.MonkeyPatch
@@ -126,9 +127,11 @@ def replayed(run: Callable[[], Any], rate: Fraction) -> Iterator[tuple[Script, f
 def law_of(mechanism: AdaptiveTree, records: Answer, points: int) -> dict[Script, Outcome]:
     """What the mechanism itself does in every outcome of its first stage."""
     view, found = view_of(records, points), {}
-    rate = adaptive_tree.cutting_rate(mechanism.stages.cut)
+    stages = mechanism.stages(points)
+    rate = adaptive_tree.cutting_rate(stages.cut)
     for script, probability, tree in replayed(lambda: mechanism.tree(view, random.Random(0)), rate):
-        drawn = mechanism.counting(len(tree.levels), tree.branching).rate(len(tree.levels))
+        height = len(tree.levels)
+        drawn = mechanism.counting(stages, height, tree.branching).rate(height)
         found[script] = Outcome(probability, np.concatenate(tree.levels), drawn)
     return found
 
@@ -209,18 +212,18 @@ def cutting_loss(mechanism: AdaptiveTree, sizes: Sequence[int]) -> float:
 
     Three of the places share some cells, the last has none with them.
     """
-    cut = mechanism.stages.cut
+    cut = mechanism.stages(4**5).cut
     assert isinstance(cut, PureDP)
-    rule, rate = mechanism.rule(0), float(adaptive_tree.cutting_rate(cut))
-    worst = 0.0
+    rate = adaptive_tree.cutting_rate(cut)
+    rule, worst = adaptive_tree.rule(0, rate), 0.0
     for pair in pairs_on((0, 1, 40, 4**5 - 1), sizes, str(cut.neighbors)):
-        worst = max(worst, *map(abs, extremes(pair, 4**5, rule, rate)))
+        worst = max(worst, *map(abs, extremes(pair, 4**5, rule, float(rate))))
     return worst / cut.epsilon
 
 
 def cutting_divergence(mechanism: AdaptiveTree, sizes: Sequence[int]) -> float:
     """The largest Renyi divergence of the first stage, by its share of rho times its order."""
-    cut, worst = mechanism.stages.cut, 0.0
+    cut, worst = mechanism.stages(17).cut, 0.0
     assert isinstance(cut, ZCDP)
     for one, other in laws(mechanism, (0, 4, 8, 12, 16), sizes, 17):
         for p, q in ((one, other), (other, one)):
@@ -236,33 +239,44 @@ def check_spent(loss: float, least: float) -> None:
     assert least < loss <= 1 + 1e-12
 
 
-def swap(epsilon: float) -> AdaptiveTree:
-    return AdaptiveTree(q=(0.5,), budget=PureDP(epsilon=epsilon))
+def swap(epsilon: float, cut_share: float | None = None) -> AdaptiveTree:
+    return AdaptiveTree(q=(0.5,), budget=PureDP(epsilon=epsilon), cut_share=cut_share)
 
 
-def add_remove(epsilon: float, size: int | None = None) -> AdaptiveTree:
+def add_remove(
+    epsilon: float, size: int | None = None, cut_share: float | None = None
+) -> AdaptiveTree:
     budget = PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
-    return AdaptiveTree(q=(0.5,), budget=budget, size=size)
+    return AdaptiveTree(q=(0.5,), budget=budget, size=size, cut_share=cut_share)
 
 
-def concentrated(rho: float, neighbors: str) -> AdaptiveTree:
-    return AdaptiveTree(q=(0.5,), budget=ZCDP(rho=rho, neighbors=Neighbors(neighbors)))
+def concentrated(rho: float, neighbors: str, cut_share: float | None = None) -> AdaptiveTree:
+    budget = ZCDP(rho=rho, neighbors=Neighbors(neighbors))
+    return AdaptiveTree(q=(0.5,), budget=budget, cut_share=cut_share)
 
 
-def stage_sum(mechanism: AdaptiveTree) -> tuple[Fraction, Fraction]:
+def stage_sum(stages: Sequence[Guarantee | None], budget: Guarantee) -> tuple[Fraction, Fraction]:
     """What all stages may spend together, exactly, and the budget."""
-    stages, budget = mechanism.stages, mechanism.budget
     name = "rho" if isinstance(budget, ZCDP) else "epsilon"
     spent = sum(Fraction(getattr(stage, name)) for stage in stages if stage is not None)
     return Fraction(spent), Fraction(getattr(budget, name))
 
 
+def check_sum(stages: Sequence[Guarantee | None], budget: Guarantee) -> None:
+    """Stages spend nearly all of a budget, and not more."""
+    spent, whole = stage_sum(stages, budget)
+    assert whole * (1 - Fraction(1, 2**48)) < spent <= whole
+
+
 def check_stages() -> None:
+    """Any budget, on grids on both sides of COARSE, with and without a share of its own."""
     for amount in np.exp(np.random.default_rng(3).uniform(-18, 18, 60)).tolist():
-        for mechanism in (swap(amount), add_remove(amount), add_remove(amount, 9)):
-            spent, budget = stage_sum(mechanism)
-            assert budget * (1 - Fraction(1, 2**48)) < spent <= budget
-        for neighbors in RELATIONS:
-            mechanism = concentrated(amount, neighbors)
-            spent, budget = stage_sum(mechanism)
-            assert budget * (1 - Fraction(1, 2**48)) < spent <= budget
+        for share in (None, 0.01, 0.9):
+            for mechanism in (
+                swap(amount, share),
+                add_remove(amount, None, share),
+                add_remove(amount, 9, share),
+                *(concentrated(amount, neighbors, share) for neighbors in RELATIONS),
+            ):
+                for points in (1, COARSE, COARSE + 1, MOST_STEPS):
+                    check_sum(mechanism.stages(points), mechanism.budget)

@@ -18,12 +18,16 @@ from dpquantiles.kernels import cells, draws
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import adaptive_tree, agg_tree
 from dpquantiles.mechanisms.adaptive_tree import (
+    COARSE,
+    CUT_SHARE,
+    LUMPY_CUT_SHARE,
     AdaptiveTree,
     cutting_rate,
     leaves,
     most_loss,
     toll,
 )
+from dpquantiles.mechanisms.count import BELOW, noise_rate
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from dpquantiles.views import RecordingView, WindowView
 from tests.mechanisms.adaptive_tree_checks import (
@@ -77,7 +81,17 @@ def test_loss_of_the_cuts_is_within_its_price(rate: float, neighbors: str) -> No
     assert 0.85 * above < high <= above * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [swap(30.0), swap(16.8), add_remove(9.8, 0)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        swap(10.0),
+        swap(5.6),
+        add_remove(9.8 / 3, 0),
+        swap(30.0, CUT_SHARE),
+        swap(16.8, CUT_SHARE),
+        add_remove(9.8, 0, CUT_SHARE),
+    ],
+)
 def test_the_price_is_reached_on_deep_grids(mechanism: AdaptiveTree) -> None:
     check_spent(cutting_loss(mechanism, range(7)), least=0.995)
 
@@ -136,23 +150,54 @@ def test_rates_are_within_their_budget(amount: float, neighbors: Neighbors) -> N
 
 def test_stages_are_within_the_budget() -> None:
     check_stages()
-    assert swap(1.0).stages.size is None
-    assert add_remove(1.0, 5).stages.size is None
-    paid = concentrated(0.3, "add-remove").stages.size
-    assert isinstance(paid, ZCDP)
-    bought = Fraction(math.sqrt(2 * paid.rho) * adaptive_tree.BELOW)
-    assert bought**2 / 2 <= Fraction(paid.rho)
+    for points in (COARSE, COARSE + 1):
+        assert swap(1.0).stages(points).size is None
+        assert add_remove(1.0, 5).stages(points).size is None
+        paid = concentrated(0.3, "add-remove").stages(points).size
+        assert isinstance(paid, ZCDP)
+        assert Fraction(noise_rate(paid)) ** 2 / 2 <= Fraction(paid.rho)
 
 
-@pytest.mark.parametrize("mechanism", [swap(30.0), swap(16.8), add_remove(9.8), add_remove(9.8, 0)])
+@pytest.mark.parametrize(
+    ("mechanism", "coarse", "fine"), [(swap(1.0), 0.3, 0.1), (swap(1.0, 0.25), 0.25, 0.25)]
+)
+def test_the_share_of_cuts_follows_the_grid(
+    mechanism: AdaptiveTree, coarse: float, fine: float
+) -> None:
+    for points, share in ((1, coarse), (4096, coarse), (4097, fine), (2**62, fine)):
+        cut, tree = mechanism.stages(points)[1:]
+        assert cut == PureDP(epsilon=share * BELOW)
+        assert tree == PureDP(epsilon=(1 - share) * BELOW)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        swap(10.0),
+        swap(5.6),
+        add_remove(9.8 / 3),
+        add_remove(9.8 / 3, 0),
+        swap(30.0, CUT_SHARE),
+        swap(16.8, CUT_SHARE),
+        add_remove(9.8, None, CUT_SHARE),
+        add_remove(9.8, 0, CUT_SHARE),
+    ],
+)
 def test_all_neighbors_are_within_epsilon(mechanism: AdaptiveTree) -> None:
+    """Two levels of cuts reach nine tenths of what any number of them may cost."""
     sizes = [0, 1] if mechanism.budget.neighbors is Neighbors.ADD_REMOVE else [2]
-    check_spent(pure_loss(mechanism, sizes), least=0.99)
+    cut = mechanism.cut_share or LUMPY_CUT_SHARE
+    check_spent(pure_loss(mechanism, sizes), least=1 - 0.1 * cut)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "sizes"),
-    [(concentrated(1.0, "swap"), [2]), (concentrated(3.0, "add-remove"), [0, 1])],
+    [
+        (concentrated(1.0, "swap"), [2]),
+        (concentrated(3.0, "add-remove"), [0, 1]),
+        (concentrated(1.0, "swap", CUT_SHARE), [2]),
+        (concentrated(3.0, "add-remove", CUT_SHARE), [0, 1]),
+    ],
 )
 def test_all_neighbors_are_within_rho(mechanism: AdaptiveTree, sizes: list[int]) -> None:
     check_spent(concentrated_loss(mechanism, sizes), least=0.7)
@@ -161,8 +206,13 @@ def test_all_neighbors_are_within_rho(mechanism: AdaptiveTree, sizes: list[int])
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_divergence_of_the_cuts_is_within_its_share(neighbors: str) -> None:
     """The two ways of a swap are independent, so that their prices add up."""
-    for rho in (3.0, 30.0):
-        check_spent(cutting_divergence(concentrated(rho, neighbors), [1]), least=0.5)
+    for mechanism in (
+        concentrated(1.0, neighbors),
+        concentrated(10.0, neighbors),
+        concentrated(3.0, neighbors, CUT_SHARE),
+        concentrated(30.0, neighbors, CUT_SHARE),
+    ):
+        check_spent(cutting_divergence(mechanism, [1]), least=0.5)
 
 
 def test_cuts_follow_their_probabilities() -> None:
@@ -230,14 +280,14 @@ def test_size_is_hidden_under_add_remove() -> None:
         assert "size" not in json.loads(released.to_json())
         assert "54321" not in json.dumps(released.quantiles(0.5).provenance)
     rules: list[int] = []
-    original = AdaptiveTree.rule
+    original = adaptive_tree.rule
 
-    def rule(mechanism: AdaptiveTree, size: int) -> cells.Rule:
+    def rule(size: int, rate: Fraction) -> cells.Rule:
         rules.append(size)
-        return original(mechanism, size)
+        return original(size, rate)
 
     with Patch.context() as patch:
-        patch.setattr(AdaptiveTree, "rule", rule)
+        patch.setattr(adaptive_tree, "rule", rule)
         add_remove(0.001, 10).tree(view, random.Random(1))
         add_remove(0.001).tree(view, random.Random(1))
         swap(0.001).tree(view, random.Random(1))

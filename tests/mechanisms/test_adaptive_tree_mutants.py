@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms import adaptive_tree
-from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, Stages, cutting_rate
+from dpquantiles.mechanisms.adaptive_tree import (
+    LUMPY_CUT_SHARE,
+    AdaptiveTree,
+    Stages,
+    cutting_rate,
+)
+from dpquantiles.mechanisms.count import budget_share
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from tests.mechanisms.adaptive_tree_checks import (
     add_remove,
@@ -33,13 +40,13 @@ def no_toll(patch: Patch) -> None:
 
 
 def toll_halved(patch: Patch) -> None:
-    original = AdaptiveTree.rule
+    original = adaptive_tree.rule
 
-    def rule(mechanism: AdaptiveTree, size: int) -> cells.Rule:
-        least, asked = original(mechanism, size)
+    def rule(size: int, rate: Fraction) -> cells.Rule:
+        least, asked = original(size, rate)
         return cells.Rule(least, asked // 2)
 
-    patch.setattr(AdaptiveTree, "rule", rule)
+    patch.setattr(adaptive_tree, "rule", rule)
 
 
 def not_cut_off_below(patch: Patch) -> None:
@@ -80,8 +87,10 @@ def sure_cuts_for_nothing(patch: Patch) -> None:
 
 def stages_where(change: Callable[[AdaptiveTree, Stages], Stages]) -> Callable[[Patch], None]:
     def mutate(patch: Patch) -> None:
-        original = vars(AdaptiveTree)["stages"].fget
-        patch.setattr(AdaptiveTree, "stages", property(lambda self: change(self, original(self))))
+        original = AdaptiveTree.stages
+        patch.setattr(
+            AdaptiveTree, "stages", lambda self, points: change(self, original(self, points))
+        )
 
     return mutate
 
@@ -91,8 +100,8 @@ def counted_at_the_full_budget(mechanism: AdaptiveTree, stages: Stages) -> Stage
 
 
 def size_for_nothing(mechanism: AdaptiveTree, stages: Stages) -> Stages:
-    rest = 1 - adaptive_tree.CUT_SHARE
-    return stages._replace(tree=adaptive_tree._share(mechanism.budget, rest))
+    rest = 1 - (mechanism.cut_share or LUMPY_CUT_SHARE)
+    return stages._replace(tree=budget_share(mechanism.budget, rest))
 
 
 # Without a least loss: what is caught costs too much, not too little.
@@ -108,23 +117,26 @@ def all_of(mechanism: AdaptiveTree, sizes: list[int]) -> Callable[[], None]:
     return lambda: check_spent(pure_loss(mechanism, sizes), least=0.0)
 
 
+SWAP, ADD_REMOVE = swap(5.6), add_remove(9.8 / 3, 0)
+"""At the share of cuts that small grids have."""
+
 MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
-    (no_toll, cuts_of(swap(16.8))),
-    (no_toll, cuts_of(add_remove(9.8, 0))),
-    (toll_halved, cuts_of(swap(16.8))),
-    (toll_halved, cuts_of(add_remove(9.8, 0))),
-    (not_cut_off_below, cuts_of(swap(16.8))),
-    (not_cut_off_below, cuts_of(add_remove(9.8, 0))),
-    (cells_counted_twice, cuts_of(swap(16.8))),
-    (priced_as(doubled), cuts_of(swap(16.8))),
-    (priced_as(doubled), all_of(swap(16.8), [2])),
-    (priced_as(one_sided), cuts_of(swap(16.8))),
-    (priced_as(one_sided), concentrated_cuts_of(concentrated(30.0, "swap"))),
-    (priced_as(doubled), concentrated_cuts_of(concentrated(30.0, "add-remove"))),
-    (sure_cuts_for_nothing, cuts_of(swap(16.8))),
-    (stages_where(counted_at_the_full_budget), all_of(swap(16.8), [2])),
+    (no_toll, cuts_of(SWAP)),
+    (no_toll, cuts_of(ADD_REMOVE)),
+    (toll_halved, cuts_of(SWAP)),
+    (toll_halved, cuts_of(ADD_REMOVE)),
+    (not_cut_off_below, cuts_of(SWAP)),
+    (not_cut_off_below, cuts_of(ADD_REMOVE)),
+    (cells_counted_twice, cuts_of(SWAP)),
+    (priced_as(doubled), cuts_of(SWAP)),
+    (priced_as(doubled), all_of(SWAP, [2])),
+    (priced_as(one_sided), cuts_of(SWAP)),
+    (priced_as(one_sided), concentrated_cuts_of(concentrated(10.0, "swap"))),
+    (priced_as(doubled), concentrated_cuts_of(concentrated(10.0, "add-remove"))),
+    (sure_cuts_for_nothing, cuts_of(SWAP)),
+    (stages_where(counted_at_the_full_budget), all_of(SWAP, [2])),
     (stages_where(counted_at_the_full_budget), check_stages),
-    (stages_where(size_for_nothing), all_of(add_remove(9.8), [0, 1])),
+    (stages_where(size_for_nothing), all_of(add_remove(9.8 / 3), [0, 1])),
     (stages_where(size_for_nothing), check_stages),
 ]
 

@@ -45,7 +45,12 @@ GRIDS: dict[str, Grid] = {
 def test_degenerate_data(records: list[float], name: str, epsilon: float) -> None:
     grid = GRIDS[name]
     view = dpq.ArrayView(np.array(records, dtype=float), grid)
-    for mechanism in (swap(epsilon), add_remove(epsilon), add_remove(epsilon, 2**53)):
+    for mechanism in (
+        swap(epsilon),
+        swap(epsilon, 0.9),
+        add_remove(epsilon),
+        add_remove(epsilon, 2**53),
+    ):
         released = mechanism.tree(view, random.Random(1))
         values = released.quantiles(DECILES).values
         assert len(values) == 9
@@ -145,6 +150,9 @@ def test_within_budgets() -> None:
         ({"budget": PureDP(epsilon=1e-12)}, ValueError, r"at least 2\*\*-40 per cell"),
         ({"budget": PureDP(epsilon=1e-310)}, ValueError, r"at least 2\*\*-40 per cell"),
         ({"budget": ZCDP(rho=1e-300)}, ValueError, r"at least 2\*\*-40 per cell"),
+        ({"cut_share": 0.0}, ValueError, "cut_share must be"),
+        ({"cut_share": 0.91}, ValueError, "cut_share must be at most 0.9, got 0.91"),
+        ({"cut_share": "all"}, TypeError, "cut_share must be"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -223,6 +223,20 @@ def test_high_epsilon_is_nearly_exact() -> None:
     assert np.abs(np.asarray(release) - np.arange(100, 1000, 100)).max() <= 1
 
 
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("epsilon", [1e13, 1e20, 1e300, 1.7e308])
+def test_no_epsilon_is_too_large(epsilon: float, neighbors: str) -> None:
+    """Many answers in one wide gap grow by all of its points, whatever the rate."""
+    q, size = tuple(k / 45 for k in range(1, 45)), 5 if neighbors == "add-remove" else None
+    mechanism = dpq.JointExp(q=q, epsilon=epsilon, neighbors=neighbors, size=size)
+    for records in ([2**62 - 1] * 5, [k * 2**59 for k in range(5)], [0] * 5):
+        view = checks.view_of(records, 2**62)
+        steps = mechanism.release(view, random.Random(1)).values
+        assert list(steps) == sorted(steps)
+        assert 0 <= steps[0] <= steps[-1] < 2**62
+        assert mechanism.demand(5, view.grid).runs == (range(5),)
+
+
 def test_an_epsilon_below_rounding_is_refused() -> None:
     with pytest.raises(ValueError, match=r"epsilon must be at least .* rounding"):
         dpq.quantiles(

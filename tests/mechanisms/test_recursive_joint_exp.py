@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     grow,
     van_der_corput,
 )
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.mechanisms.recursive_checks import TwoLevels
@@ -64,6 +64,16 @@ def test_all_neighbors_and_cuts_are_within_epsilon(
     mechanism: RecursiveJointExp, sizes: list[int], points: int
 ) -> None:
     trees.check_pure(mechanism, sizes, points)
+
+
+@pytest.mark.parametrize("m", [25, 60, 2000])
+def test_promises_are_within_rho(m: int) -> None:
+    """To the last digit, also where rounds cost so little that their price cancels."""
+    q = tuple((k + 0.5) / m for k in range(m))
+    for rho in np.exp(np.random.default_rng(2).uniform(-20, 20, 500)).tolist():
+        promised = RecursiveJointExp.within(ZCDP(rho=rho), q=q).guarantee
+        assert isinstance(promised, ZCDP)
+        assert rho * (1 - 1e-10) < promised.rho <= rho
 
 
 def privacy(index: int) -> Callable[[], None]:

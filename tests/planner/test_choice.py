@@ -22,13 +22,16 @@ FINE = dpq.UniformGrid(0, 2**38 - 1)
 @pytest.mark.parametrize(
     ("name", "grid", "data", "n", "m"),
     [
-        ("joint_exp", "fine", "even", 1000, 29),
+        ("joint_exp", "fine", "smooth", 1000, 29),
         ("joint_exp", "coarse", "tied", 300, 9),
         ("joint_exp", "float", "clustered", 1000, 9),
-        ("recursive_joint_exp", "fine", "even", 3000, 64),
+        ("recursive_joint_exp", "fine", "smooth", 3000, 64),
         ("recursive_joint_exp", "fine", "clustered", 1000, 29),
         ("recursive_joint_exp", "middle", "tied", 1000, 99),
-        ("agg_tree", "fine", "even", 1000, 9),
+        ("agg_tree", "fine", "smooth", 1000, 9),
+        ("adaptive_tree", "fine", "clustered", 10_000, 15),
+        ("fitted", "fine", "tied", 30_000, 99),
+        ("fitted", "float", "smooth", 3000, 29),
         ("agg_tree", "middle", "tied", 3000, 99),
     ],
 )
@@ -64,7 +67,7 @@ def test_grids_are_taken_for_those_of_the_table() -> None:
 def test_between_entries_errors_lie_between() -> None:
     low, high = (tables.error("agg_tree", "fine", "clustered", n, 99) for n in (3000, 10_000))
     assert low < tables.error("agg_tree", "fine", "clustered", 5000, 99) < high
-    assert tables.error("agg_tree", "fine", "even", 1, 5000) > 0
+    assert tables.error("agg_tree", "fine", "smooth", 1, 5000) > 0
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
@@ -86,8 +89,8 @@ def test_every_choice_can_be_built(amount: dict[str, float], neighbors: str) -> 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize(("n", "m"), [(1000, 1), (1000, 12), (1000, 60), (20_000, 40), (10**6, 25)])
-def test_auto_is_near_the_best_on_even_records(n: int, m: int, epsilon: float) -> None:
-    budget, view = PureDP(epsilon=epsilon), reference("even", n, FINE, 0.1)
+def test_auto_is_near_the_best_on_smooth_records(n: int, m: int, epsilon: float) -> None:
+    budget, view = PureDP(epsilon=epsilon), reference("smooth", n, FINE, 0.1)
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     errors = {
         name: rehearse(registry.build(name, budget, q=q), view, 300).mean()
@@ -106,7 +109,7 @@ def test_clusters_are_never_met_with_a_coarse_tree() -> None:
 
 
 def test_few_records_and_many_quantiles_get_a_tree() -> None:
-    assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "agg_tree"
+    assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "adaptive_tree"
 
 
 def test_a_protected_number_of_records_is_not_used() -> None:

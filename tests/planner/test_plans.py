@@ -20,7 +20,7 @@ def even_quantiles(m: int) -> list[float]:
     return [k / (m + 1) for k in range(1, m + 1)]
 
 
-@pytest.mark.parametrize("data", ["even", "clustered", "tied"])
+@pytest.mark.parametrize("data", ["even", "smooth", "clustered", "tied"])
 @pytest.mark.parametrize(("m", "epsilon"), [(1, 0.1), (1, 1.0), (5, 1.0), (9, 5.0)])
 def test_the_bound_holds_and_is_not_loose(data: str, m: int, epsilon: float) -> None:
     """In 93 % of seeded runs of the real mechanism, and at most 1.5 times the measured point."""

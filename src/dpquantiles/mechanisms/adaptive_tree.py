@@ -90,6 +90,7 @@ class AdaptiveTree:
         neighbors=("swap", "add-remove"),
         cost="n log n, whatever m",
         when="from about twenty quantiles on, whatever the data; later queries are free",
+        size_share=SIZE_SHARE,
     )
     q: tuple[float, ...]
     budget: Guarantee

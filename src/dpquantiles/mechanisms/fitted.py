@@ -13,29 +13,29 @@ goes to
     joint_exp, or recursive_joint_exp, for few quantiles where (1) does not hold
     adaptive_tree for many quantiles, and where (1) holds                                      (2)
 
-On coarse grids, where records always share points, nothing is asked, and a tree is taken.
+On coarse grids, where records always share points, nothing is asked, and a tree is taken; so is it
+where the budget is too small for a JointExp on any records.
 Proof: `fitted.md` beside this file.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import COARSE, LUMPY_CUT_SHARE, AdaptiveTree
-from dpquantiles.mechanisms.count import budget_share, noise_rate, noisy_count
+from dpquantiles.mechanisms.count import budget_share, counting_share, noise_rate, noisy_count
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism, Profile
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
-from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
-from dpquantiles.views import Demand, SortedView, WindowView
+from dpquantiles.views import Demand, SortedView
+from dpquantiles.views.groups import SortedSteps
 
 SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 """The shares of a budget that buy a rough number of records, where it must be bought, and (1)."""
@@ -73,25 +73,26 @@ class Fitted:
         neighbors=("swap", "add-remove"),
         cost="n log n, and that of joint_exp",
         when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
+        size_share=SIZE_SHARE,
     )
     q: tuple[float, ...]
     budget: Guarantee
     size: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        for points in (COARSE, MOST_STEPS):
-            for size in (0, require.LARGEST_COUNT):
-                self.taken(points, lumpy=False, size=size)
+        # A tree may be taken whatever is found, so what it refuses is refused here, at the whole
+        # budget and at what a question leaves of it; nothing is refused later.
+        checked = AdaptiveTree(q=self.q, budget=self.budget, size=self.size)
+        for field in ("q", "size"):
+            object.__setattr__(self, field, getattr(checked, field))
+        self.taken(MOST_STEPS, lumpy=True, size=0)
 
     @classmethod
     def within(
         cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
     ) -> "Fitted":
-        """Spends the budget; of an epsilon with a delta, the epsilon."""
-        if isinstance(budget, ApproxDP):
-            budget = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
-        return cls(q=q, budget=budget, size=size)
+        """Spends epsilon or rho; a delta is not needed."""
+        return cls(q=q, budget=AdaptiveTree.within(budget, q=q, size=size).budget, size=size)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -115,22 +116,19 @@ class Fitted:
 
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
-        rest, m = self.stages(points).answers, len(set(self.q))
+        rest = self.stages(points).answers
         few = FEW * (size * noise_rate(self.budget) / FEW_AT) ** (1 / 3)
-        if not lumpy and m <= few:
-            family = JointExp if m <= MOST_JOINT else RecursiveJointExp
-            return family.within(rest, q=self.q, size=self.size)
+        if not lumpy and len(self.q) <= few:
+            family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
+            joint = family.within(rest, q=self.q, size=self.size)
+            if serves(joint, size, points):
+                return joint
         bought = points > COARSE and not self._sized
         tree = AdaptiveTree.within(rest, q=self.q, size=size if bought else self.size)
         return replace(tree, cut_share=LUMPY_CUT_SHARE if lumpy else None)
 
-    def demand(self, n: int, grid: Grid) -> Demand:
+    def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: what is taken depends on what was found."""
-        if self._sized:
-            # What one of the two would refuse is refused before the records decide.
-            for lumpy in (False, True):
-                taken = self.taken(grid.size, lumpy=lumpy, size=self._public_size(n))
-                taken.demand(n, grid)
         return Demand.everything(n)
 
     def _public_size(self, n: int) -> int:
@@ -138,28 +136,47 @@ class Fitted:
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release that says what was taken."""
-        points, held = view.grid.size, WindowView.of(view, self.demand(view.n, view.grid))
-        stages = self.stages(points)
-        size = self._public_size(view.n)
+        points, demand = view.grid.size, self.demand(view.n, view.grid)
+        held = SortedSteps(view.grid, view.order_statistics(demand.index))
+        stages, size = self.stages(points), self._public_size(view.n)
         if stages.size is not None:
             size = noisy_count(view.n, stages.size, bits)
         lumpy = True
         if stages.lumps is not None:
-            parts = occupied(held.found, part_length(size, points))
+            parts = occupied(held.steps, part_length(size, points))
             lumpy = LUMP * noisy_count(parts, stages.lumps, bits) < size
         taken = self.taken(points, lumpy=lumpy, size=size)
         release = taken.release(held, bits)
-        told: Mapping[str, Any] = {
-            **release.provenance,
-            "budget": self.budget.to_dict(),
-            "taken": taken.name,
-        }
+        told: dict[str, object] = {} if stages.lumps is None else {"size": size}
+        told |= {**release.provenance, "budget": self.budget.to_dict(), "taken": taken.name}
+        # What it would mean is a share of what was left, not of the budget.
+        told.pop("size_share", None)
         return replace(
             release,
             mechanism=self.name,
             guarantee=release.guarantee and self.guarantee,
             provenance=told,
         )
+
+
+def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
+    """Whether public numbers let a JointExp answer; for tiny budgets its windows are too large.
+
+    `n` is the number of records where that is public, and of no account where it is not.
+    """
+    sized, largest = joint, StepGrid(max(points, MOST_STEPS))
+    if joint.neighbors is Neighbors.ADD_REMOVE and joint.size is None:
+        _, rest = counting_share(joint.guarantee)
+        sized = joint.within(rest, q=joint.q, size=0)
+    try:
+        if isinstance(sized, JointExp):
+            sized.demand(n, StepGrid(points))
+            return True
+        for node in sized.tree.nodes():
+            sized.node_mechanism(node, [0] * (len(joint.q) + 2)).demand(0, largest)
+    except ValueError:
+        return False
+    return True
 
 
 def part_length(size: int, points: int) -> int:

@@ -64,6 +64,10 @@ MOST_STATES = 1 << 27
 them, at 40 bytes a cell."""
 
 
+MOST_RATE = 2.0**40
+"""A larger rate changes no answer; beyond about 2**60 its logarithms swallow the scales of gaps."""
+
+
 class Setting(NamedTuple):
     """All that follows from public numbers alone."""
 
@@ -206,7 +210,7 @@ class JointExp:
             )
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
-        nominal = self.epsilon / (2 * delta)
+        nominal = min(self.epsilon / (2 * delta), MOST_RATE)
         reach = self.reach or _default_reach(nominal, delta, log_volume)
         cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
         longest = 2 * reach + 1 + cap
@@ -237,7 +241,7 @@ class JointExp:
                 f"got {self.epsilon!r}; take fewer quantiles, a coarser resolution or, where it "
                 "is small, a larger epsilon"
             )
-        return (self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50)
+        return min((self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50), MOST_RATE)
 
 
 def _log_floor(rate: float, reach: int, delta: int) -> float:

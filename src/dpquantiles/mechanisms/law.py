@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol, Self
 from dpquantiles import entropy
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
+from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Guarantee
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
@@ -36,6 +37,8 @@ class Profile:
     needs_bounds: bool = False
     uses_size: bool = True
     """Whether add-remove neighbors want a public size, stated or bought."""
+    size_share: float = COUNT_SHARE
+    """The share of a budget that buys it."""
     research_only: bool = False
 
 

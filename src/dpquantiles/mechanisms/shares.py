@@ -36,6 +36,9 @@ from dpquantiles.views import Demand, SortedView
 BELOW = 1 - 2.0**-50
 """Keeps quotients of budgets on the private side of rounding."""
 
+CANCELLED = 1 - 2.0**-39
+"""As `BELOW`, where `bounded_range_rho` cancels: it is not monotone beyond its twelfth digit."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Shares(ABC):
@@ -127,7 +130,7 @@ class EvenShares(Shares):
         neighbors = budget.neighbors
         if isinstance(budget, ZCDP):
             parts = cls.parts(len(require.quantiles(q=q)))
-            epsilon = parts * bounded_range_eta(budget.rho / parts * BELOW)
+            epsilon = parts * bounded_range_eta(budget.rho / parts * CANCELLED)
             return cls(q=q, epsilon=epsilon, neighbors=neighbors, size=size, stated_as=ZCDP.kind)
         return cls(q=q, epsilon=budget.epsilon, neighbors=neighbors, size=size)
 

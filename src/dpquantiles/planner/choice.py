@@ -3,14 +3,13 @@
 Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.py`) says how far
 each is off on smooth, clustered and tied records of the same public shape. A good choice is
 
-    within 10 % of the best on even records, and
-    on clustered and tied ones at most twice as far off as the best, or as even records would be.
+    within 10 % of the best on smooth records, and
+    on clustered and tied ones at most twice as far off as the best, or as smooth records would be.
 
-The regret of a mechanism is the largest ratio to the best in these units, 1.1 on even records and 2
-on the others; the choice is the mechanism with the least regret. One with a regret of at most 1 is
-good in both ways. Where none is, the two wishes contradict each other: even records come first as
-long as the others are at most `TOLERATED` times as far off as the best, and else the least regret
-lies between the two. The records themselves are never asked.
+The regret of a mechanism is the largest ratio to the best in these units, 1.1 on smooth records and
+2 on the others. One with a regret of at most 1 is good in both ways; of these the first is taken,
+joint_exp before those that read all records. Where there is none, the least regret decides. The
+records themselves are never asked; a mechanism may ask them, and pays for it.
 """
 
 import math
@@ -28,9 +27,6 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 AUTO = "auto"
 ALLOWED = {"smooth": 1.1, "clustered": 2.0, "tied": 2.0}
 """By kind of data, how many times the error of the best is no reason for regret."""
-
-TOLERATED = 3.5
-"""How many times the error of the best, on clustered or tied records, even ones are worth."""
 
 CELL_HEIGHT = 2
 """Of trees over cells: two levels up to some four hundred cells."""
@@ -66,12 +62,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     def regret(name: str) -> float:
         return round(max(ratio(name, data) / allowed for data, allowed in ALLOWED.items()), 2)
 
-    def tolerable(name: str) -> bool:
-        uneven = max(ratio(name, data) for data in ALLOWED if data != "smooth")
-        return ratio(name, "smooth") <= ALLOWED["smooth"] and uneven <= TOLERATED
-
-    candidates = list(filter(tolerable, able)) or able
-    name = min(candidates, key=regret)
+    name = next((name for name in able if regret(name) <= 1), min(able, key=regret))
     return Choice(name, _reason(name, m, n, size, errors))
 
 
@@ -91,22 +82,22 @@ def _reason(
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
     quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
-    even, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
+    smooth, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
     others = ", ".join(
         f"{other} {error:.2g}"
         for other, error in errors["smooth"].items()
         if other != name and math.isfinite(error)
     )
     return (
-        f"expected rank error {even} for {quantiles} of {records} if evenly spread, "
-        f"{clustered} if clustered, {tied} if tied; if evenly spread, others: {others}"
+        f"expected rank error {smooth} for {quantiles} of {records} if smooth, "
+        f"{clustered} if clustered, {tied} if tied; if smooth, others: {others}"
     )
 
 
 def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
     """The expected rank error, from the table: see there for the change of scale."""
     ratio = strength(name, budget, m, grid)
-    return tables.error(name, grid, data, n * ratio, m) / ratio
+    return tables.error(name, grid, data, n * ratio, m, ratio) / ratio
 
 
 def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:

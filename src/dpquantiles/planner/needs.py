@@ -14,6 +14,9 @@ from dpquantiles.planner.reference import reference
 PRECISION = 1.02
 """Answers are the smallest up to this factor."""
 
+STEPS_BELOW = (1.1, 1.3)
+"""How far below an answer it is tried whether less is enough."""
+
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 100.0
 MOST_SIZE = 2**31
 
@@ -47,13 +50,13 @@ def epsilon_for(
         taken = name or choice.choose(budget, len(set(asked)), n, view.grid).mechanism
         return estimate(taken, budget, asked, view).worst / (target * n)
 
-    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON)
+    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
     if found is None:
         raise ValueError(
             f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
             f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
         )
-    return float(f"{found:.3g}")
+    return found
 
 
 def size_for(
@@ -86,13 +89,13 @@ def size_for(
         view = reference(data, n, points, spread)
         return estimate(taken, budget, asked, view).worst / (target * n)
 
-    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE))
+    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}")))
     if found is None:
         raise ValueError(
             f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
             "take a larger rank_error or epsilon, or fewer quantiles"
         )
-    return math.ceil(float(f"{found:.3g}"))
+    return int(found)
 
 
 def _rank_error(rank_error: float) -> float:
@@ -109,9 +112,34 @@ def _mechanism(name: str) -> str:
 
 
 def _smallest(
+    excess: Callable[[float], float],
+    start: float,
+    least: float,
+    most: float,
+    told: Callable[[float], float],
+) -> float | None:
+    """The smallest x, as it is told, with excess(x) <= 1; None if there is none.
+
+    The excess falls about as 1 / x. Where the choice of a mechanism changes it may rise; so a
+    little below what was found is tried as well, and the search goes on if that is enough.
+    """
+    found = _crossing(excess, start, least, most)
+    while found is not None:
+        below = [found / step for step in STEPS_BELOW if found / step >= least]
+        enough = [x for x in below if excess(x) <= 1]
+        if not enough:
+            break
+        found = _crossing(excess, enough[-1], least, enough[-1])
+    # Rehearsals jitter from one number to the next: what is returned was tried itself.
+    while found is not None and excess(told(found)) > 1:
+        found = told(found) * PRECISION
+    return None if found is None else told(found)
+
+
+def _crossing(
     excess: Callable[[float], float], start: float, least: float, most: float
 ) -> float | None:
-    """The smallest x with excess(x) <= 1, for an excess that falls about as 1 / x; None if none.
+    """Where an excess that falls about as 1 / x falls to 1; None if it does not.
 
     Each step goes where 1 / x would have it, a little beyond, or halves what is left.
     """

@@ -22,7 +22,7 @@ from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import noise_rate
-from dpquantiles.mechanisms.fitted import LUMP, Fitted, part_length
+from dpquantiles.mechanisms.fitted import LUMP, MOST_JOINT, Fitted, part_length
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
@@ -59,8 +59,10 @@ MOST_CELLS = 1 << 22
 def draws_of(mechanism: Any) -> int:
     """How many draws a rehearsal makes: fewer of chains of many answers, which are slow."""
     m = len(mechanism.q)
-    chains = isinstance(mechanism, (JointExp, RecursiveJointExp, Fitted))
-    return 512 if not chains or m <= 12 else 256 if m <= 40 else 128
+    if isinstance(mechanism, (JointExp, RecursiveJointExp)):
+        return 1024 if m <= 12 else 256 if m <= 40 else 128
+    # Beyond some dozens of quantiles, what fits is a tree.
+    return 256 if isinstance(mechanism, Fitted) and m <= MOST_JOINT else 512
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:

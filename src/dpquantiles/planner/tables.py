@@ -4,8 +4,9 @@ Every entry is the mean rank error per even quantile at epsilon = 1 under swap n
 mechanism, for one grid, shape of data, number of records and number of quantiles. Smooth records
 are drawn at random: on evenly spaced ones a tree with few leaves would look better than it is.
 Errors have no scale of their own: a budget that raises the rate of a mechanism by a factor r gives
-1/r of the error that r times as many records have at epsilon = 1 (nearly so for random records), so
-that the table serves every budget.
+1/r of the error that r times as many records have at epsilon = 1, so that the table serves every
+budget. Only on random records trees do have one, because they do not see what lies inside a cell;
+so smooth records are also measured at epsilon = `STRONG`, in the same units.
 `measured` makes one entry; `python -m experiments.choice_table` makes all of them.
 """
 
@@ -23,12 +24,14 @@ from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
 CANDIDATES = ("joint_exp", "recursive_joint_exp", "fitted", "adaptive_tree", "agg_tree")
-"""Mechanisms of the registry that are the most accurate one somewhere."""
+"""Mechanisms of the registry that are the most accurate one somewhere; joint_exp reads least."""
 
 TREES = ("adaptive_tree", "agg_tree")
 """Those whose errors do not depend on the number of quantiles, beyond a few."""
 
 DATA = ("smooth", "clustered", "tied")
+STRONG, STRONG_DATA = 5.0, "smooth at a large epsilon"
+MEASURED = (*DATA, STRONG_DATA)
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255)
 """Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. Beyond
@@ -48,10 +51,12 @@ HOPELESS = 3.0
 def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
     """One entry of the table."""
     points: Grid = FloatGrid() if grid == "float" else UniformGrid(0, GRIDS[grid] - 1)
-    view = reference(data, n, points, None if grid == "float" else SPREAD)
+    epsilon = STRONG if data == STRONG_DATA else 1.0
+    kind = "smooth" if data == STRONG_DATA else data
+    view = reference(kind, round(n / epsilon), points, None if grid == "float" else SPREAD)
     q = tuple(k / (m + 1) for k in range(1, m + 1))
-    mechanism = registry.build(name, PureDP(epsilon=1.0), q=q)
-    return float(rehearse(mechanism, view, draws).mean())
+    mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
+    return float(rehearse(mechanism, view, draws).mean()) * epsilon
 
 
 @lru_cache(maxsize=1)
@@ -71,8 +76,18 @@ def named(grid: Grid) -> str:
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 
-def error(name: str, grid: str, data: str, n: float, m: int) -> float:
-    """The entry for any size and number of quantiles: linear in logarithms between entries."""
+def error(name: str, grid: str, data: str, n: float, m: int, rate: float = 1.0) -> float:
+    """The entry for any number of records, in units of a rate, of quantiles, and any such rate."""
+    found = _entry(name, grid, data, n, m)
+    if data != "smooth" or rate <= 1.0:
+        return found
+    strong = _entry(name, grid, STRONG_DATA, n, m)
+    share = min(1.0, math.log(rate) / math.log(STRONG))
+    return float(found ** (1 - share) * strong**share)
+
+
+def _entry(name: str, grid: str, data: str, n: float, m: int) -> float:
+    """Linear in logarithms between entries."""
     rows = kept()[grid][data][name]
     row, across = _place(SIZES, n)
     column, along = _place(COUNTS, m)

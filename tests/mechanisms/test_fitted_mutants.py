@@ -1,0 +1,125 @@
+"""Fitted: broken copies of it that the checks of its privacy, and of its use, must catch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpquantiles.entropy import Bits
+from dpquantiles.mechanisms import fitted
+from dpquantiles.mechanisms.count import budget_share, noisy_count
+from dpquantiles.mechanisms.fitted import Fitted, Stages
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.privacy import Guarantee
+from tests.mechanisms.fitted_checks import (
+    amount,
+    ask_on_small_grids,
+    check_private,
+    check_rest,
+    check_sensitivity,
+    check_stages,
+    check_told_apart,
+    pure,
+)
+
+Patch = pytest.MonkeyPatch
+Mutation = Callable[[Patch], None]
+
+
+def stages_where(change: Callable[[Guarantee, Stages], Stages]) -> Mutation:
+    def mutate(patch: Patch) -> None:
+        original = Fitted.stages
+        patch.setattr(
+            Fitted, "stages", lambda self, points: change(self.budget, original(self, points))
+        )
+
+    return mutate
+
+
+def question_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+    size = 0.0 if stages.size is None else fitted.SIZE_SHARE
+    return stages._replace(answers=budget_share(budget, 1 - size))
+
+
+def size_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+    lumps = 0.0 if stages.lumps is None else fitted.LUMP_SHARE
+    return stages._replace(answers=budget_share(budget, 1 - lumps))
+
+
+def answers_at_the_full_budget(budget: Guarantee, stages: Stages) -> Stages:
+    return stages._replace(answers=budget)
+
+
+def parts_counted_twice(patch: Patch) -> None:
+    original = fitted.occupied
+    patch.setattr(fitted, "occupied", lambda steps, length: 2 * original(steps, length))
+
+
+def records_counted(patch: Patch) -> None:
+    patch.setattr(fitted, "occupied", lambda steps, _length: len(steps))
+
+
+def joint_at_the_full_budget(patch: Patch) -> None:
+    original = Fitted.taken
+
+    def taken(mechanism: Fitted, points: int, *, lumpy: bool, size: int) -> Mechanism:
+        found = original(mechanism, points, lumpy=lumpy, size=size)
+        if isinstance(found, JointExp):
+            return found.within(mechanism.budget, q=found.q, size=found.size)
+        return found
+
+    patch.setattr(Fitted, "taken", taken)
+
+
+def without_noise(which: Callable[[Guarantee], bool]) -> Mutation:
+    """Of a budget of one, 0.2 are for the number of records, 0.3 for the question."""
+
+    def counted(number: int, budget: Guarantee, bits: Bits) -> int:
+        return number if which(budget) else noisy_count(number, budget, bits)
+
+    return lambda patch: patch.setattr(fitted, "noisy_count", counted)
+
+
+def private(neighbors: str, size: int | None = None) -> Callable[[], None]:
+    sizes = [2, 3] if neighbors == "swap" else [1]
+    return lambda: check_private(pure(1.0, neighbors, size), sizes)
+
+
+def sensitivity(neighbors: str) -> Callable[[], None]:
+    return lambda: check_sensitivity(neighbors)
+
+
+MUTANTS: list[tuple[Mutation, Callable[[], None]]] = [
+    (stages_where(question_for_nothing), private("swap")),
+    (stages_where(question_for_nothing), private("add-remove")),
+    (stages_where(question_for_nothing), check_stages),
+    (stages_where(size_for_nothing), private("add-remove")),
+    (stages_where(size_for_nothing), check_stages),
+    (stages_where(answers_at_the_full_budget), private("swap")),
+    (stages_where(answers_at_the_full_budget), private("add-remove", 2)),
+    (stages_where(answers_at_the_full_budget), check_stages),
+    (joint_at_the_full_budget, private("add-remove", 2)),
+    (joint_at_the_full_budget, check_rest),
+    (parts_counted_twice, private("swap")),
+    (parts_counted_twice, private("add-remove", 2)),
+    (parts_counted_twice, sensitivity("swap")),
+    (parts_counted_twice, sensitivity("add-remove")),
+    (without_noise(lambda budget: amount(budget) > 0.25), private("swap")),
+    (without_noise(lambda budget: amount(budget) < 0.25), private("add-remove")),
+]
+
+
+@pytest.mark.parametrize(("mutate", "check"), MUTANTS)
+def test_mutants_are_caught(mutate: Any, check: Any, monkeypatch: Patch) -> None:
+    ask_on_small_grids(monkeypatch)
+    check()
+    mutate(monkeypatch)
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_counting_records_tells_nothing_apart(monkeypatch: Patch) -> None:
+    records_counted(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_told_apart()
