@@ -8,7 +8,7 @@ billion records costs no more than one of ten. Only smooth records are drawn, by
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,6 +141,7 @@ class Sample(Reference):
 
     drawn: int = 0
     """How many were drawn; where `n` is smaller, records are left out at equal distances."""
+    seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_DRAWN))
@@ -149,8 +150,7 @@ class Sample(Reference):
     @cached_property
     def _records(self) -> Ints:
         (piece,) = self.pieces
-        rng = np.random.default_rng(self.drawn)
-        steps = np.sort(rng.integers(piece.first, piece.first + piece.steps, self.drawn))
+        steps = _drawn(self.seed, self.drawn, piece.first, piece.steps)
         steps = steps[(2 * np.arange(self.n) + 1) * self.drawn // (2 * max(1, self.n))]
         first = np.searchsorted(steps, steps)
         ties = np.searchsorted(steps, steps, side="right") - first
@@ -167,6 +167,12 @@ class Sample(Reference):
 
     def _below(self, steps: Ints) -> Ints:
         return np.searchsorted(self._records, steps)
+
+
+@lru_cache(maxsize=16)
+def _drawn(seed: int, count: int, first: int, steps: int) -> Ints:
+    """Records of a sample, in order; kept, because many mechanisms are rehearsed on one sample."""
+    return np.sort(np.random.default_rng([seed, count]).integers(first, first + steps, count))
 
 
 def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:

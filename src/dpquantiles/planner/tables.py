@@ -13,13 +13,14 @@ so smooth records are also measured at epsilon = `STRONG`, in the same units.
 import json
 import math
 from bisect import bisect_right
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.adaptive_tree import COARSE
-from dpquantiles.planner.reference import reference
+from dpquantiles.planner.reference import Sample, reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
@@ -44,6 +45,11 @@ FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
+SAMPLES, LEAST_DRAWS = 16, 16
+"""Samples of smooth records, and draws on each: which gaps lie at the quantiles matters as much as
+what is drawn.
+"""
+
 HOPELESS = 3.0
 """joint_exp is not measured for more quantiles once it is so many times worse than a tree."""
 
@@ -54,9 +60,13 @@ def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> flo
     epsilon = STRONG if data == STRONG_DATA else 1.0
     kind = "smooth" if data == STRONG_DATA else data
     view = reference(kind, round(n / epsilon), points, None if grid == "float" else SPREAD)
+    views = [view]
+    if isinstance(view, Sample):
+        views = [replace(view, seed=seed) for seed in range(SAMPLES)]
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
-    return float(rehearse(mechanism, view, draws).mean()) * epsilon
+    each = [rehearse(mechanism, one, max(LEAST_DRAWS, draws // len(views))).mean() for one in views]
+    return float(sum(each) / len(each)) * epsilon
 
 
 @lru_cache(maxsize=1)
