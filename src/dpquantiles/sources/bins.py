@@ -94,7 +94,7 @@ class Roots:
     """Bins of equal width of the sixteenth root, on both sides of zero, of magnitudes to `most`.
 
     Such bins have nearly one ratio over many decades, as those of a logarithm would; but square
-    roots are cheaper everywhere, exact to the last bit, and take zero as it is.
+    roots are cheaper on Spark and in Polars, exact to the last bit, and take zero as it is.
     """
 
     most: float
