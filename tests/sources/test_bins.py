@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kinds import DATE, DURATION, INTEGER, REAL, Datetime, DecimalUnits
-from dpquantiles.sources.bins import BINS, DAY, MOST_NUMBERS, Even, Map, Pieces, Ratios, first_map
+from dpquantiles.sources.bins import BINS, DAY, MOST_NUMBERS, Even, Map, Pieces, Roots, first_map
 
 
 def bins_of(numbers: list[float], bins: Map) -> list[int]:
@@ -96,9 +96,9 @@ def test_dates_of_our_time_have_a_bin_for_each_day() -> None:
     assert len(set(bins_of([float(day) for day in days], bins))) == 31
 
 
-def test_wide_ranges_are_binned_by_ratio() -> None:
-    assert isinstance(first_map(FloatGrid(), Fraction(1)), Ratios)
-    assert isinstance(first_map(UniformGrid(0, 10**15), Fraction(1)), Ratios)
+def test_bins_of_wide_ranges_widen() -> None:
+    assert isinstance(first_map(FloatGrid(), Fraction(1)), Roots)
+    assert isinstance(first_map(UniformGrid(0, 10**15), Fraction(1)), Roots)
     assert isinstance(first_map(UniformGrid(0.0, 1e6), Fraction(1)), Even)
     assert isinstance(first_map(default_grid(REAL, (0, 1)), Fraction(1)), Even)
     spread = bins_of(np.geomspace(1e-5, 1e11, 1000).tolist(), first_map(FloatGrid(), Fraction(1)))

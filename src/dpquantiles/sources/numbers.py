@@ -29,6 +29,9 @@ from dpquantiles.sources.tables import Table
 BIN, MISSING = "bin", -1
 """The column of bins, and the bin of missing values."""
 
+COUNT, LOW, HIGH = "count", "low", "high"
+"""The columns of a frame grouped by bins: its size, its least and its greatest value."""
+
 POSITION = "p"
 """The column of positions, where values do not cast to them."""
 
@@ -61,8 +64,8 @@ class Numbers:
     locate: Callable[[Any], float] = float
     """The position of one value."""
     keep: Keep = by_halves
-    binned: Callable[[Any, Map], Any] | None = None
-    """How to add a column of bins to the frame, where the engine has a faster way than Narwhals."""
+    grouped: Callable[[Any, Map], Any] | None = None
+    """How to count a frame by bins, where the engine has a faster way than Narwhals."""
     collect: Callable[[Any], Any] = collect
     engine: str = ""
     """What messages call the engine."""

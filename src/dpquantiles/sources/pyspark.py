@@ -3,15 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
 from dpquantiles.sources.bins import Map, double
-from dpquantiles.sources.numbers import BIN, MISSING, Numbers, as_numbers, as_ticks, is_time
+from dpquantiles.sources.numbers import (
+    BIN,
+    COUNT,
+    HIGH,
+    LOW,
+    MISSING,
+    Numbers,
+    as_numbers,
+    as_ticks,
+    is_time,
+)
 from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.sources.tables import Table
+
+MOST_PARTS = 16
+"""The most partitions that bins are shuffled into; there are no more bins than one could hold."""
+
+COMPILED = 100
+"""The most ranges of one filter: Java compiles no longer method, and runs ten times slower then.
+So more ranges are asked for by several filters, each of which reads the table."""
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -27,7 +45,7 @@ def numbers(table: Table, column: str) -> Numbers:
     else:
         found = as_numbers(table, column)
     return replace(
-        found, keep=_keep, binned=_binned, collect=_collect, engine="Spark", extra="spark"
+        found, keep=_keep, grouped=_grouped, collect=_collect, engine="Spark", extra="spark"
     )
 
 
@@ -49,25 +67,52 @@ def _ticks(name: str, dtype: Any) -> str:
     return f"unix_micros({name})"
 
 
-def _binned(frame: Any, bins: Map) -> Any:
-    """Bins as text, too: what Narwhals writes is too long for the JVM to compile."""
+def _grouped(frame: Any, bins: Map) -> Any:
+    """As text, too: what Narwhals writes takes long to plan, and is too long to compile."""
     import narwhals.stable.v2 as nw
 
     native = frame.to_native()
     floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
     missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
     place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
-    bin_of = f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}"
-    return nw.from_native(native.selectExpr(VALUE, bin_of))
+    bin_of = F.expr(f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}")
+    cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
+    return nw.from_native(in_few_parts(native.groupBy(bin_of).agg(*map(F.expr, cells))))
+
+
+def in_few_parts(query: Any) -> Any:
+    """A grouped query that shuffles into few partitions, for groups that are few.
+
+    The number of partitions is a setting of the session, which is the user's: a copy of it has
+    another. Where the table itself is shuffled, the user's number is for that, so the query stays
+    as it is; and where Spark lets nobody copy a session, such as behind Connect.
+    """
+    try:
+        session = query.sparkSession
+        copy = session._jsparkSession.cloneSession()
+        parts = min(MOST_PARTS, session.sparkContext.defaultParallelism)
+        copy.conf().set("spark.sql.shuffle.partitions", str(parts))
+        analyzed = query._jdf.queryExecution().analyzed()
+        copied = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, analyzed)
+        exchanges = copied.queryExecution().executedPlan().toString().count("Exchange")
+    except Exception:  # these are internals of Spark, and the query runs without them
+        return query
+    return type(query)(copied, session) if exchanges == 1 else query
 
 
 def _keep(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in ranges, by halves; as text, because every operation on a column is a call."""
     import narwhals.stable.v2 as nw
 
+    native = frame.to_native()
+    parts = [ranges[start : start + COMPILED] for start in range(0, len(ranges), COMPILED)]
+    return nw.from_native(reduce(type(native).union, (_within(native, part) for part in parts)))
+
+
+def _within(native: Any, ranges: Sequence[Range]) -> Any:
     ends = [(_literal(low), _literal(high)) for low, high in ranges]
     whole = f"{VALUE} >= {ends[0][0]} AND {VALUE} <= {ends[-1][1]}"
-    return nw.from_native(frame.to_native().filter(f"{whole} AND {VALUE} >= {_low(ends)}"))
+    return native.filter(f"{whole} AND {VALUE} >= {_low(ends)}")
 
 
 def _low(ends: Sequence[tuple[str, str]]) -> str:

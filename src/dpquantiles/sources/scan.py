@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import MissingBackend, ScanFailed
 from dpquantiles.sources.bins import Map
-from dpquantiles.sources.numbers import BIN, MISSING, Numbers
+from dpquantiles.sources.numbers import BIN, COUNT, HIGH, LOW, MISSING, Numbers
 from dpquantiles.sources.predicates import VALUE, Range
 from dpquantiles.views.protocol import Ints
 
@@ -28,21 +28,24 @@ def count_bins(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None = Non
     """The size, the least and the greatest value of each bin; of the records in ranges only."""
     with _failure_reported(numbers):
         found = numbers.collect(_grouped(numbers, bins, ranges)).sort(BIN)
-        index, counts = (found[name].to_numpy().astype(np.int64) for name in (BIN, "count"))
+        index, counts = (found[name].to_numpy().astype(np.int64) for name in (BIN, COUNT))
         absent = int(np.searchsorted(index, MISSING, side="right"))
         present = found[absent:]
         missing = int(counts[:absent].sum())
-        return Counts(present["low"], present["high"], counts[absent:], missing)
+        return Counts(present[LOW], present[HIGH], counts[absent:], missing)
 
 
 def _grouped(numbers: Numbers, bins: Map, ranges: Sequence[Range] | None) -> Any:
     import narwhals.stable.v2 as nw
 
     frame = numbers.frame if ranges is None else numbers.keep(numbers.frame, ranges)
-    binned = numbers.binned(frame, bins) if numbers.binned else _binned(numbers, frame, bins)
+    if numbers.grouped:
+        return numbers.grouped(frame, bins)
     value = numbers.value
-    return binned.group_by(BIN).agg(
-        nw.len().alias("count"), value.min().alias("low"), value.max().alias("high")
+    return (
+        _binned(numbers, frame, bins)
+        .group_by(BIN)
+        .agg(nw.len().alias(COUNT), value.min().alias(LOW), value.max().alias(HIGH))
     )
 
 

@@ -1,0 +1,109 @@
+"""Spark: what its queries ask of a session, and what they leave as the user has it."""
+
+import re
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pytest
+
+from dpquantiles.grid import default_grid
+from dpquantiles.kinds import REAL
+from dpquantiles.sources.bins import Even
+from dpquantiles.sources.scan import fetch
+from dpquantiles.sources.scanned import ScannedView
+from dpquantiles.sources.tables import Table
+
+pytestmark = [
+    pytest.mark.xdist_group("engines"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture
+def engine(spark: Any) -> ModuleType:  # noqa: ARG001
+    """The module, which can be imported where Spark is installed."""
+    from dpquantiles.sources import pyspark
+
+    return pyspark
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    """A session of a user who shuffles a lot and lives elsewhere."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", "37")
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    return session
+
+
+def partitions(query: Any) -> list[int]:
+    """Into how many partitions each step of a query shuffles."""
+    plan = query._jdf.queryExecution().executedPlan().toString()
+    return [int(number) for number in re.findall(r"hashpartitioning\(.*?, (\d+)\)", plan)]
+
+
+def test_bins_are_shuffled_into_few_partitions(engine: ModuleType, session: Any) -> None:
+    session.range(100).createTempView("mine")
+    hours = session.sql("SELECT date_format(timestamp_seconds(id * 1800), 'HH') AS hour FROM mine")
+    query = hours.groupBy("hour").count()
+    few = engine.in_few_parts(query)
+    assert partitions(query) == [37]
+    assert partitions(few) == [2]
+    assert sorted(few.collect()) == sorted(query.collect())
+    assert hours.first().hour == "09"
+    assert session.conf.get("spark.sql.shuffle.partitions") == "37"
+    assert [view.name for view in session.catalog.listTables()] == ["mine"]
+    session.catalog.dropTempView("mine")
+
+
+def test_a_column_is_counted_by_such_a_query(engine: ModuleType, session: Any) -> None:
+    frame = session.range(100).selectExpr("CAST(id AS DOUBLE) AS x")
+    column = engine.numbers(Table(nw.from_native(frame)), "x")
+    assert partitions(column.grouped(column.frame, Even(0.0, 99.0)).to_native()) == [2]
+
+
+def test_tables_are_shuffled_as_the_user_set_it(engine: ModuleType, session: Any) -> None:
+    table = session.range(100).selectExpr("id % 50 AS k").groupBy("k").count()
+    query = table.selectExpr("k % 7 AS bin").groupBy("bin").count()
+    assert partitions(query) == [37, 37]
+    assert engine.in_few_parts(query) is query
+
+
+def test_a_session_that_cannot_be_copied_is_used_as_it_is(engine: ModuleType) -> None:
+    class Connected:
+        """Has a session, but nothing of Java."""
+
+        sparkSession = object()
+
+    query = Connected()
+    assert engine.in_few_parts(query) is query
+
+
+def test_more_ranges_than_java_compiles_at_once(engine: ModuleType, spark: Any) -> None:
+    frame = spark.range(0, 2000, 1, 3).selectExpr("CAST(id AS DOUBLE) AS x")
+    column = engine.numbers(Table(nw.from_native(frame)), "x")
+    starts = range(3, 1900, 8)
+    assert len(starts) > 2 * engine.COMPILED
+    found = np.sort(fetch(column, [(float(k), k + 2.5) for k in starts]))
+    np.testing.assert_array_equal(found, [k + i for k in starts for i in range(3)])
+
+
+def test_a_view_that_needs_many_ranges(engine: ModuleType, spark: Any) -> None:
+    asked: list[int] = []
+    frame = spark.range(0, 2000, 1, 3).selectExpr("CAST(id AS DOUBLE) AS x")
+    column = engine.numbers(Table(nw.from_native(frame)), "x")
+
+    def keep(frame: Any, ranges: Any) -> Any:
+        asked.append(len(ranges))
+        return column.keep(frame, ranges)
+
+    view = ScannedView(replace(column, keep=keep), default_grid(REAL, (0, 100_000)))
+    index = np.arange(1, 1999, 11)
+    steps = view.grid.encode(index.astype(float))
+    np.testing.assert_array_equal(view.order_statistics(index), steps)
+    assert view.scans == 2
+    assert asked[0] > engine.COMPILED
