@@ -152,6 +152,8 @@ class Sample(Reference):
         (piece,) = self.pieces
         steps = _drawn(self.seed, self.drawn, piece.first, piece.steps)
         steps = steps[(2 * np.arange(self.n) + 1) * self.drawn // (2 * max(1, self.n))]
+        if self.labels == 1:
+            return steps
         first = np.searchsorted(steps, steps)
         ties = np.searchsorted(steps, steps, side="right") - first
         label = (2 * (np.arange(self.n) - first) + 1) * self.labels // (2 * ties)
@@ -163,7 +165,8 @@ class Sample(Reference):
 
     def occupied(self, length: int) -> int:
         """How many runs of so many steps hold records."""
-        return len(np.unique(self._records // length))
+        parts = self._records // length
+        return min(1, len(parts)) + int(np.count_nonzero(np.diff(parts)))
 
     def _below(self, steps: Ints) -> Ints:
         return np.searchsorted(self._records, steps)
