@@ -89,7 +89,7 @@ class AdaptiveTree:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n, whatever m",
-        when="from about twenty quantiles on, whatever the data; later queries are free",
+        when="many quantiles, above all of few records; later queries are free",
         size_share=SIZE_SHARE,
     )
     q: tuple[float, ...]

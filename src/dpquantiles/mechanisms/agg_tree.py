@@ -65,7 +65,7 @@ class AggTree:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n + b^h, whatever m",
-        when="very many quantiles on few records; later queries are free; give bounds for integers",
+        when="trees that are to be merged; later queries are free; give bounds for integers",
         uses_size=False,
     )
     q: tuple[float, ...]

@@ -108,7 +108,7 @@ class JointExp:
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R + m^2 R where windows overlap",
-        when="up to about 30 quantiles, where it is most accurate, and clustered data",
+        when="up to about a dozen quantiles of any data, some dozens of smooth data",
     )
     q: tuple[float, ...]
     epsilon: float

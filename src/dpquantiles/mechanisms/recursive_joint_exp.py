@@ -90,7 +90,7 @@ class RecursiveJointExp(EvenShares):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n + m R / L",
-        when="many quantiles (over 30) of data without narrow clusters",
+        when="some dozens of quantiles of very many records, without narrow clusters",
     )
 
     @staticmethod
