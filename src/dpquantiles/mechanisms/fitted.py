@@ -48,7 +48,7 @@ FEW, FEW_AT = 18, 1000
 there, on smooth data. Both its error and that number grow about as the third root of records.
 """
 
-MOST_JOINT = 44
+MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
 
 
