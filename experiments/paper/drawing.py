@@ -48,6 +48,8 @@ LOOKS = {
     "app_ind_exp": Look("app_ind_exp (δ = 1e-6)", GREEN, "^"),
     "csmooth": Look("csmooth (rho = ε²/2)", PURPLE, "v"),
     "agg_tree": Look("agg_tree", BLACK, "D"),
+    "adaptive_tree": Look("adaptive_tree", BLACK, "d", "--"),
+    "fitted": Look("dpquantiles: fitted", BLUE, "h", "--", width=2.6),
     "recursive_joint_exp": Look("recursive_joint_exp", SKY, "P", "--"),
     "approx_quantiles": Look("approx_quantiles", BROWN, "X", "--"),
     "slice_quantiles": Look("slice_quantiles", GRAY, "*", ":"),

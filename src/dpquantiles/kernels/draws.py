@@ -7,7 +7,7 @@ Probabilities far below the smallest double are products of coins, so no tail is
 import math
 import operator
 from bisect import bisect_left, bisect_right
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, repeat
@@ -238,7 +238,8 @@ def cumulative(rate: Fraction, length: int, closed: bool, width: int) -> tuple[i
     """
     digits = 30 + width // 3
     while True:
-        with localcontext(prec=digits):
+        # A context of its own: the caller's may forbid rounding.
+        with localcontext(Context(prec=digits)):
             ratio = (-Decimal(rate.numerator) / rate.denominator).exp()
             powers = list(accumulate(repeat(ratio, length), operator.mul))
             whole = 1 - powers[-1] if closed else Decimal(1)
