@@ -37,7 +37,7 @@ EPSILON = 1.0
 RECORDS = 1000
 TRIALS = 200
 QUICK_TRIALS = 20
-COUNTS = (1, 3, 9, 29, 99)
+COUNTS = (1, 3, 9, 15, 29)
 
 
 class Trial(NamedTuple):

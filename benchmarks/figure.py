@@ -20,7 +20,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 INK = "#222222"
 FAINT = "#d9d9d9"
 TIMED_COUNTS = (9, 30)
-ERROR_LIMITS = (0.15, 300.0)
+ERROR_LIMITS = (0.15, 150.0)
 """The same for both accuracy panels, so that they can be compared."""
 
 LABEL_GAP = 0.075
