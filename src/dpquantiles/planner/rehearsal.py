@@ -43,8 +43,8 @@ COARSEST_RATE = 0.17
 MOST_RELEASES = 64
 """The most draws of mechanisms that are rehearsed by themselves."""
 
-MOST_COUNTS = 1 << 21
-"""The most noisy counts of all trees of a rehearsal together."""
+MOST_COUNTS = 1 << 20
+"""The most noisy counts of all trees over an even grid together."""
 
 PROBES = 16
 """How many draws show how long the axis of errors must be."""
@@ -57,11 +57,15 @@ MOST_CELLS = 1 << 22
 
 
 def draws_of(mechanism: Any) -> int:
-    """How many draws a rehearsal makes: fewer of chains of many answers, which are slow."""
+    """How many draws a rehearsal makes: fewer of what is slow, or never the first choice."""
     m = len(mechanism.q)
-    if isinstance(mechanism, (JointExp, RecursiveJointExp)):
+    if isinstance(mechanism, RecursiveJointExp):
+        return 64
+    if isinstance(mechanism, JointExp):
         return 1024 if m <= 12 else 256 if m <= 40 else 128
-    return 512
+    if isinstance(mechanism, Fitted):
+        return 512
+    return 256 if m <= 40 else 512
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
