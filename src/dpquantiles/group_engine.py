@@ -18,7 +18,6 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
-from dpquantiles.planner.choice import UNKNOWN_SIZE
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
@@ -29,6 +28,9 @@ from dpquantiles.sources.units import require_units
 from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
+
+USUAL_GROUP = 1000
+"""How many records a group is taken to have when one mechanism is chosen for all groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +232,7 @@ class Plan:
 
         Under swap the sizes are public, but they are known only after the budget is spent.
         """
-        found = self.request.choice(UNKNOWN_SIZE, grid)
+        found = self.request.choice(USUAL_GROUP, grid)
         if self.request.mechanism != AUTO:
             return found
         return found._replace(why=f"one choice for all groups: {found.why}")
