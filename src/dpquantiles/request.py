@@ -31,7 +31,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
-            object.__setattr__(self, "bounds", _pair(self.bounds))
+            object.__setattr__(self, "bounds", require.pair(bounds=self.bounds))
         if self.grid is not None:
             self._check_grid()
         object.__setattr__(self, "missing", self._missing_policy())
@@ -113,13 +113,3 @@ def plain(value: Any) -> object:
     if isinstance(value, Grid):
         return value.describe()
     return value if value is None or type(value) in (bool, int, float, str) else str(value)
-
-
-def _pair(bounds: Any) -> tuple[Any, Any]:
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"bounds must be a pair (lower, upper), got {require.shown(bounds)}"
-        ) from None
-    return lower, upper

@@ -7,6 +7,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any
 
 NAMED_QUANTILES: dict[str, tuple[float, ...]] = {
     "median": (0.5,),
@@ -123,3 +124,13 @@ def fraction(**parameter: object) -> float:
     if not 0 < number < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
     return number
+
+
+def pair(**parameter: Any) -> tuple[Any, Any]:
+    """Two values, lower and upper."""
+    ((name, value),) = parameter.items()
+    try:
+        lower, upper = value
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a pair (lower, upper), got {shown(value)}") from None
+    return lower, upper

@@ -22,7 +22,7 @@ from dpquantiles.kernels.draws import MOST_RATE, discrete_laplace, discrete_lapl
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 
 BELOW = 1 - 2.0**-50
-"""Keeps products of budgets on the private side of rounding."""
+"""Keeps products and quotients of budgets on the private side of rounding."""
 
 COUNT_SHARE = 0.2
 """The share of a budget that buys the number of records where it is neither public nor given."""

@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
-from dpquantiles.mechanisms.count import COUNT_SHARE, bought
+from dpquantiles.mechanisms.count import BELOW, COUNT_SHARE, bought
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Law, Profile, released
 from dpquantiles.privacy import (
@@ -32,9 +32,6 @@ from dpquantiles.privacy import (
 )
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
-
-BELOW = 1 - 2.0**-50
-"""Keeps quotients of budgets on the private side of rounding."""
 
 CANCELLED = 1 - 2.0**-39
 """As `BELOW`, where `bounded_range_rho` cancels: it is not monotone beyond its twelfth digit."""

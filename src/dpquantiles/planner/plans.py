@@ -232,12 +232,7 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
                 "without bounds"
             )
         return FloatGrid()
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"bounds must be a pair (lower, upper), got {require.shown(bounds)}"
-        ) from None
+    lower, upper = require.pair(bounds=bounds)
     return UniformGrid(lower, upper, resolution, step_name="resolution")
 
 

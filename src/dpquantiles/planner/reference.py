@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.mechanisms.fitted import occupied
 
 Ints = NDArray[np.int64]
 
@@ -165,8 +166,7 @@ class Sample(Reference):
 
     def occupied(self, length: int) -> int:
         """How many runs of so many steps hold records."""
-        parts = self._records // length
-        return min(1, len(parts)) + int(np.count_nonzero(np.diff(parts)))
+        return occupied(self._records, length)
 
     def _below(self, steps: Ints) -> Ints:
         return np.searchsorted(self._records, steps)

@@ -1,8 +1,8 @@
 """Rehearsals: many draws of a mechanism on a reference data set, and how far off they are.
 
 Mechanisms made of JointExps are drawn by `chains.py`, which costs little enough for hundreds of
-draws of hundreds of quantiles; all others by themselves, with seeded bits. Everything is seeded: a
-rehearsal of the same public numbers gives the same errors.
+draws of hundreds of quantiles; trees by `trees.py`; all others by themselves, with seeded bits.
+Everything is seeded: a rehearsal of the same public numbers gives the same errors.
 
 JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
 units of several records: n / unit records at rate * unit give answers at the same places.
@@ -11,21 +11,20 @@ units of several records: n / unit records at rate * unit give answers at the sa
 import math
 import random
 from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid import MOST_STEPS
-from dpquantiles.kernels import cells, tree
-from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import noise_rate
 from dpquantiles.mechanisms.fitted import LUMP, Fitted, part_length
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
+from dpquantiles.planner import trees
 from dpquantiles.planner.chains import Chains
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Neighbors
@@ -42,9 +41,6 @@ COARSEST_RATE = 0.17
 
 MOST_RELEASES = 64
 """The most draws of mechanisms that are rehearsed by themselves."""
-
-MOST_COUNTS = 1 << 20
-"""The most noisy counts of all trees over an even grid together."""
 
 PROBES = 16
 """How many draws show how long the axis of errors must be."""
@@ -242,67 +238,25 @@ def _batches(
 
 
 def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
-    height, branching = mechanism.shape(view.grid)
-    edges = tree.edges(view.grid.size, branching**height)
     rng = np.random.default_rng(SEED)
-    trees = min(draws, MOST_COUNTS // len(edges))
-    q = np.sort(mechanism.q)
-    found = [_read(mechanism, view, edges, height, branching, q, rng) for _ in range(trees)]
-    return rank_errors(view, q, np.array(found))
+    return rank_errors(view, np.sort(mechanism.q), trees.even(mechanism, view, draws, rng))
 
 
 def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
-    rng, q, points = np.random.default_rng(SEED), np.sort(mechanism.q), view.grid.size
-    stages = mechanism.stages(points)
-    rate = cutting_rate(stages.cut)
-    found = cells.grown(
-        lambda steps: view.ranks(steps)[0],
-        points,
-        rule(view.n, rate),
-        lambda count: _laplaces(rng, rate, count),
-        partitions=draws,
-    )
-    answers = []
-    for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
-        edges, height, branching = leaves(starts, points)
-        counting = mechanism.counting(stages, height, branching)
-        answers.append(_read(counting, view, edges, height, branching, q, rng))
-    return rank_errors(view, q, np.array(answers))
+    rng = np.random.default_rng(SEED)
+    return rank_errors(view, np.sort(mechanism.q), trees.adaptive(mechanism, view, draws, rng))
 
 
 def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
     points = view.grid.size
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
-        noise = _laplaces(np.random.default_rng(SEED), noise_rate(paid), draws)
+        noise = trees.laplaces(np.random.default_rng(SEED), noise_rate(paid), draws)
         parts = view.occupied(part_length(view.n, points))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     shares = {True: lumpy, False: draws - lumpy}
     taken = {shape: mechanism.taken(points, lumpy=shape, size=view.n) for shape in shares}
     return np.concatenate([rehearse(taken[s], view, count) for s, count in shares.items() if count])
-
-
-def _read(
-    mechanism: AggTree,
-    view: Reference,
-    edges: Ints,
-    height: int,
-    branching: int,
-    q: Floats,
-    rng: "Generator",
-) -> Ints:
-    """Answers read off one tree of noisy counts over leaves with these edges."""
-    below, _ = view.ranks(edges[1:-1])
-    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
-    rate = mechanism.rate(height)
-    noisy = [counts + _laplaces(rng, rate, len(counts)) for counts in exact]
-    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
-    return tree.inverse(tree.masses(noisy, branching, total, mechanism.reading), edges, q)
-
-
-def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
-    chance = -math.expm1(-float(rate))
-    return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))
 
 
 def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:

@@ -1,0 +1,68 @@
+"""Many draws of trees of noisy counts on a reference data set: the steps that they would answer."""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kernels import cells, tree
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.planner.reference import Reference
+from dpquantiles.privacy import Neighbors
+
+if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+    from numpy.random import Generator
+
+Ints = NDArray[np.int64]
+
+MOST_COUNTS = 1 << 20
+"""The most noisy counts of all trees over an even grid together."""
+
+
+def even(mechanism: AggTree, view: Reference, draws: int, rng: "Generator") -> Ints:
+    """Row d: the answers of tree d, for every quantile in ascending order."""
+    height, branching = mechanism.shape(view.grid)
+    edges = tree.edges(view.grid.size, branching**height)
+    count = min(draws, MOST_COUNTS // len(edges))
+    return np.array([_read(mechanism, view, edges, rng) for _ in range(count)])
+
+
+def adaptive(mechanism: AdaptiveTree, view: Reference, draws: int, rng: "Generator") -> Ints:
+    """As `even`, over cells that follow the records; all trees grow side by side."""
+    points = view.grid.size
+    stages = mechanism.stages(points)
+    rate = cutting_rate(stages.cut)
+    found = cells.grown(
+        lambda steps: view.ranks(steps)[0],
+        points,
+        rule(view.n, rate),
+        lambda count: laplaces(rng, rate, count),
+        partitions=draws,
+    )
+    answers = []
+    for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
+        edges, height, branching = leaves(starts, points)
+        counting = mechanism.counting(stages, height, branching)
+        answers.append(_read(counting, view, edges, rng))
+    return np.array(answers)
+
+
+def _read(mechanism: AggTree, view: Reference, edges: Ints, rng: "Generator") -> Ints:
+    """Answers read off one tree of noisy counts over leaves with these edges."""
+    height, branching = mechanism.shape(view.grid)
+    below, _ = view.ranks(edges[1:-1])
+    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
+    rate = mechanism.rate(height)
+    noisy = [counts + laplaces(rng, rate, len(counts)) for counts in exact]
+    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    masses = tree.masses(noisy, branching, total, mechanism.reading)
+    return tree.inverse(masses, edges, np.sort(mechanism.q))
+
+
+def laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
+    """Discrete Laplace noise, quick and not exact: for rehearsals only."""
+    chance = -math.expm1(-float(rate))
+    return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))
