@@ -22,7 +22,6 @@ from dpquantiles.planner.tables import (
     COUNTS,
     DATA,
     GRIDS,
-    HOPELESS,
     MEASURED,
     SIZES,
     STRONG_DATA,
@@ -36,18 +35,25 @@ from dpquantiles.privacy import PureDP
 Row = list[float | None]
 BEGIN, END = "<!-- choice -->", "<!-- end of choice -->"
 PROCESSES = 2
-MANY, TREE_DRAWS, FITTED_DRAWS = 15, 512, 256
-"""From so many quantiles on, the error of a tree is taken for constant. Draws of both are cheap."""
+MANY, HUNDREDS, THOUSAND = 15, 99, 1000
+"""From MANY quantiles on, the error of a tree is taken for constant."""
 
 TWINS = {24: 23, 144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
 
+HOPELESS = 3.0
+"""joint_exp is not measured for more quantiles once it is so many times worse than a tree, and not
+for a thousand once it is worse."""
 
-def draws(m: int, data: str) -> int:
-    """More draws where an average over few quantiles would be noisy, or where a tenth counts."""
-    if data in (STRONG_DATA, "smooth") and 10 <= m < 50:
-        return 256
-    return 512 if m < 10 else 64 if m < 100 else 24
+
+def draws(name: str, m: int, data: str) -> int:
+    """Draws on each data set: more where they are cheap, and where a tenth counts."""
+    smooth = data in (STRONG_DATA, "smooth")
+    if name in TREES:
+        return 64 if smooth else 32
+    if m == THOUSAND:
+        return 4
+    return (32 if m < HUNDREDS or name == "fitted" else 16) if smooth else 8
 
 
 def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
@@ -55,21 +61,15 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
     found: dict[int, float | None] = {}
     for m in COUNTS:
         last = list(found.values())[-1] if found else 0.0
+        worst = tree if m == THOUSAND else HOPELESS * tree + 1
         if name in TREES and m > MANY:
             found[m] = found[MANY]
-        elif name == "joint_exp" and (last is None or last > HOPELESS * tree + 1):
+        elif name == "joint_exp" and (last is None or last > worst):
             found[m] = None
         elif name == "joint_exp" and m in TWINS:
             found[m] = found[TWINS[m]]
         else:
-            trials = (
-                TREE_DRAWS
-                if name in TREES
-                else FITTED_DRAWS
-                if name == "fitted"
-                else draws(m, data)
-            )
-            found[m] = round(measured(name, grid, data, n, m, trials), 3)
+            found[m] = round(measured(name, grid, data, n, m, draws(name, m, data)), 3)
     return list(found.values())
 
 
@@ -79,7 +79,7 @@ Case = tuple[str, str, int]
 def rows_of(case: Case) -> dict[str, Row]:
     """The rows of all mechanisms for one grid, kind of data and size."""
     grid, data, n = case
-    tree = min(measured(name, grid, data, n, MANY, 64) for name in TREES)
+    tree = min(measured(name, grid, data, n, MANY, 4) for name in TREES)
     return {name: row(name, grid, data, n, tree) for name in CANDIDATES}
 
 

@@ -1,5 +1,7 @@
 """Reference data sets are what sorted arrays of the same records would be."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 import dpquantiles as dpq
 from dpquantiles.grid import Grid
-from dpquantiles.planner.reference import MOST_RECORDS, SHAPES, reference
+from dpquantiles.planner import reference as references
+from dpquantiles.planner.reference import MOST_HELD, MOST_RECORDS, SHAPES, reference
 
 GRIDS: list[Grid] = [
     dpq.UniformGrid(0, 1, 1),
@@ -25,19 +28,22 @@ GRIDS: list[Grid] = [
     st.sampled_from(GRIDS),
     st.one_of(st.none(), st.floats(0.001, 1.0)),
     st.sampled_from([1, 8, 1024]),
+    st.integers(0, 3),
+    st.sampled_from([0, MOST_HELD]),
 )
 def test_formulas_agree_with_a_sorted_array(
-    shape: str, n: int, grid: Grid, spread: float | None, labels: int
+    shape: str, n: int, grid: Grid, spread: float | None, labels: int, seed: int, held: int
 ) -> None:
     if grid.size * labels >= 2**62:
         labels = 1
-    view = reference(shape, n, grid, spread).told_apart(labels)
+    view = reference(shape, n, grid, spread, seed).told_apart(labels)
     records = view.order_statistics(np.arange(n))
     assert (np.diff(records) >= 0).all()
     assert records[0] >= 0
     assert records[-1] < view.points
     probes = np.unique(np.concatenate([records, records - 1, records + 1, [0, view.points - 1]]))
-    below, through = view.ranks(probes)
+    with mock.patch.object(references, "MOST_HELD", held):
+        below, through = view.ranks(probes)
     assert (below == np.searchsorted(records, probes, side="left")).all()
     assert (through == np.searchsorted(records, probes, side="right")).all()
 
@@ -48,6 +54,14 @@ def test_labels_tell_ties_apart_and_keep_their_values() -> None:
     index = np.arange(1000)
     assert (fine.order_statistics(index) // 1024 == view.order_statistics(index)).all()
     assert len(np.unique(fine.order_statistics(index))) == 1000
+
+
+@pytest.mark.parametrize("shape", ["smooth", "clustered", "tied"])
+def test_every_seed_has_a_data_set_of_its_own(shape: str) -> None:
+    grid, index = dpq.UniformGrid(0, 10**9, 1), np.arange(3000)
+    drawn = [reference(shape, 3000, grid, seed=k).order_statistics(index) for k in (0, 1, 1)]
+    assert (drawn[0] != drawn[1]).any()
+    assert (drawn[1] == drawn[2]).all()
 
 
 def test_shapes_are_what_their_words_say() -> None:

@@ -18,6 +18,7 @@ where the budget is too small for a JointExp on any records.
 Proof: `fitted.md` beside this file.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -28,11 +29,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import COARSE, LUMPY_CUT_SHARE, AdaptiveTree
-from dpquantiles.mechanisms.count import budget_share, counting_share, noise_rate, noisy_count
+from dpquantiles.mechanisms.count import budget_share, counting_share, noisy_count
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism, Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
-from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.groups import SortedSteps
@@ -43,9 +44,19 @@ SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 FINENESS, LUMP = 2**12, 8
 """Parts of the grid per record, and how many records an occupied part has in lumpy data."""
 
-FEW, FEW_AT = 18, 1000
-"""So many quantiles of so many records, at epsilon = 1, are few: a tree is as good as a JointExp
-there, on smooth data. Both its error and that number grow about as the third root of records.
+FEW = {
+    100: 5,
+    300: 9,
+    1000: 14,
+    3000: 18,
+    10_000: 33,
+    30_000: 100,
+    100_000: 130,
+    1_000_000: 400,
+}
+"""By epsilon times the number of records, under swap: so many quantiles are few. On smooth records
+a tree is as good as a JointExp there, whose error grows as the third root of the number of
+quantiles; that of a tree grows with the number of records, by a step where it grows a level.
 """
 
 MOST_JOINT = 28
@@ -117,8 +128,7 @@ class Fitted:
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
         rest = self.stages(points).answers
-        few = FEW * (size * noise_rate(self.budget) / FEW_AT) ** (1 / 3)
-        if not lumpy and len(self.q) <= few:
+        if not lumpy and len(self.q) <= few(size, self.budget):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
             joint = family.within(rest, q=self.q, size=self.size)
             if serves(joint, size, points):
@@ -157,6 +167,15 @@ class Fitted:
             guarantee=release.guarantee and self.guarantee,
             provenance=told,
         )
+
+
+def few(size: int, budget: Guarantee) -> int:
+    """FEW between its entries, as straight lines of logarithms, for the epsilon of a JointExp."""
+    epsilon = bounded_range_eta(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+    # A record more or less changes half as much as a swap.
+    rate = epsilon * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
+    marks, counts = (np.log(list(numbers)) for numbers in (FEW, FEW.values()))
+    return round(math.exp(np.interp(math.log(max(1.0, size * rate)), marks, counts)))
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:

@@ -4,12 +4,14 @@ Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.
 each is off on smooth, clustered and tied records of the same public shape. A good choice is
 
     within 10 % of the best on smooth records, and
-    on clustered and tied ones at most twice as far off as the best, or as smooth records would be.
+    on clustered and tied ones at most twice as far off as the best.
 
-The regret of a mechanism is the largest ratio to the best in these units, 1.1 on smooth records and
-2 on the others. One with a regret of at most 1 is good in both ways; of these the first is taken,
-joint_exp before those that read all records. Where there is none, the least regret decides. The
-records themselves are never asked; a mechanism may ask them, and pays for it.
+Errors below some fraction of 1 / epsilon, the noise of a single count, are all the same to us: ties
+can make them as small as you like. The regret of a mechanism is the largest ratio to the best in
+these units, 1.1 on smooth records and 2 on the others. One with a regret of at most 1 is good in
+both ways; of these the first is taken, joint_exp before those that read all records. Where there is
+none, the least regret decides. The records themselves are never asked; a mechanism may ask them,
+and pays for it.
 """
 
 import math
@@ -25,8 +27,19 @@ from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 
 AUTO = "auto"
-ALLOWED = {"smooth": 1.1, "clustered": 2.0, "tied": 2.0}
-"""By kind of data, how many times the error of the best is no reason for regret."""
+
+
+class Allowed(NamedTuple):
+    """How many times the error of the best is no reason for regret, and what error never is one.
+
+    The latter is in units of 1 / epsilon.
+    """
+
+    times: float
+    least: float
+
+
+ALLOWED = {"smooth": Allowed(1.1, 0.1), "clustered": Allowed(2.0, 1.0), "tied": Allowed(2.0, 1.0)}
 
 CELL_HEIGHT = 2
 """Of trees over cells: two levels up to some four hundred cells."""
@@ -54,13 +67,14 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
         data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
     }
-    best = {data: min(found.values()) for data, found in errors.items()}
-
-    def ratio(name: str, data: str) -> float:
-        return errors[data][name] / max(best[data], best["smooth"])
+    unit = 1 / strength(JointExp.name, budget, m, grid)
+    limits = {
+        data: allowed.times * max(min(errors[data].values()), allowed.least * unit)
+        for data, allowed in ALLOWED.items()
+    }
 
     def regret(name: str) -> float:
-        return round(max(ratio(name, data) / allowed for data, allowed in ALLOWED.items()), 2)
+        return round(max(errors[data][name] / limit for data, limit in limits.items()), 2)
 
     name = next((name for name in able if regret(name) <= 1), min(able, key=regret))
     return Choice(name, _reason(name, m, n, size, errors))

@@ -25,7 +25,7 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 LEVEL = 0.95
-CAUTION = 2.0
+CAUTION = 2.5
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 

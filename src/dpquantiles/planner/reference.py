@@ -26,6 +26,9 @@ MOST_RECORDS = 2**31
 MOST_DRAWN = 2**22
 """The same for references that are drawn at random, which need memory."""
 
+MOST_HELD = 2**17
+"""References of at most so many records are searched, which is faster than the formula."""
+
 CLUSTERS = 20
 CLUSTER_WIDTH = 2.0**-22
 """Of the grid, per cluster: a thousand of the 32-bit integers."""
@@ -56,6 +59,8 @@ class Reference:
     pieces: tuple[Piece, ...]
     labels: int = 1
     """Into how many labels every step is cut: more than one tells tied records apart."""
+    seed: int = 0
+    """Of what differs by chance: a sample, the sizes of clusters, what is drawn in a rehearsal."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
@@ -120,7 +125,13 @@ class Reference:
         last = (self._first + self._steps - 1) // length
         return int(np.minimum(self._ends - self._starts, last - self._first // length + 1).sum())
 
+    @cached_property
+    def _records(self) -> Ints:
+        return self.order_statistics(np.arange(self.n))
+
     def _below(self, steps: Ints) -> Ints:
+        if self.n <= MOST_HELD:
+            return np.searchsorted(self._records, steps)
         piece = np.searchsorted(self._first, steps, side="right") - 1
         piece = np.maximum(piece, 0)
         held, width = (self._ends - self._starts)[piece], self._steps[piece]
@@ -142,7 +153,6 @@ class Sample(Reference):
 
     drawn: int = 0
     """How many were drawn; where `n` is smaller, records are left out at equal distances."""
-    seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_DRAWN))
@@ -188,35 +198,37 @@ def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
     return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
 
 
-def even(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+def even(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
     """Records evenly spaced over a run of steps."""
-    return Reference(n, grid, words, (Piece(1.0, first, steps),))
+    return Reference(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
 
 
-def smooth(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+def smooth(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
     """Records drawn at random from a run of steps."""
-    return Sample(n, grid, words, (Piece(1.0, first, steps),))
+    return Sample(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
 
 
-def clustered(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+def clustered(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
     """Narrow clusters of unequal size, far apart."""
     count = min(CLUSTERS, steps)
     width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
-    return Reference(n, grid, words, _apart(count, first, steps, width))
+    return Reference(n, grid, words, _apart(count, first, steps, width, seed), seed=seed)
 
 
-def tied(n: int, grid: Grid, first: int, steps: int, words: str) -> Reference:
+def tied(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
     """Single values that many records share, of unequal size."""
-    return Reference(n, grid, words, _apart(min(TIES, steps), first, steps, 1))
+    pieces = _apart(min(TIES, steps), first, steps, 1, seed)
+    return Reference(n, grid, words, pieces, seed=seed)
 
 
-def _apart(count: int, first: int, steps: int, width: int) -> tuple[Piece, ...]:
+def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[Piece, ...]:
     """Pieces at equal distances, whose shares follow no pattern that quantiles could hit."""
     places = [first + steps * (2 * k + 1) // (2 * count) for k in range(count)]
-    return tuple(Piece(0.5 + (k + 1) * GOLDEN % 1, place, width) for k, place in enumerate(places))
+    shares = [0.5 + (k + 1) * GOLDEN % 1 for k in range(seed * count, (seed + 1) * count)]
+    return tuple(Piece(share, place, width) for share, place in zip(shares, places, strict=True))
 
 
-SHAPES: dict[str, Callable[[int, Grid, int, int, str], Reference]] = {
+SHAPES: dict[str, Callable[[int, Grid, int, int, str, int], Reference]] = {
     "even": even,
     "smooth": smooth,
     "clustered": clustered,
@@ -224,8 +236,11 @@ SHAPES: dict[str, Callable[[int, Grid, int, int, str], Reference]] = {
 }
 
 
-def reference(shape: str, n: int, grid: Grid, spread: Any = None) -> Reference:
-    """The named reference over a stated part of the grid: a fraction of it, or two values."""
+def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0) -> Reference:
+    """The named reference over a stated part of the grid: a fraction of it, or two values.
+
+    There is one for every seed, alike but for chance.
+    """
     make = SHAPES[require.choice(SHAPES, data=shape)]
     first, steps, where = part(grid, spread)
     detail = {
@@ -234,7 +249,7 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None) -> Reference:
         "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
         "tied": f"tied on {min(TIES, steps)} values over",
     }[shape]
-    return make(n, grid, first, steps, f"records {detail} {where}")
+    return make(n, grid, first, steps, f"records {detail} {where}", seed)
 
 
 def part(grid: Grid, spread: Any) -> tuple[int, int, str]:

@@ -59,9 +59,7 @@ def draws_of(mechanism: Any) -> int:
         return 64
     if isinstance(mechanism, JointExp):
         return 1024 if m <= 12 else 256 if m <= 40 else 128
-    if isinstance(mechanism, Fitted):
-        return 512
-    return 256 if m <= 40 else 512
+    return 256 if isinstance(mechanism, AggTree) else 1024
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
@@ -83,6 +81,11 @@ def rank_errors(view: Reference, q: Floats, steps: Ints) -> Floats:
     return np.maximum(0.0, np.maximum(below - wanted, wanted - through))
 
 
+def _generator(view: Reference) -> "Generator":
+    """Of its own for every sample: the same draws on all of them would not average out."""
+    return np.random.default_rng(SEED + view.seed)
+
+
 def _units(rate: float, view: Reference) -> int:
     """How many records a unit of ranks has."""
     return max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
@@ -94,7 +97,7 @@ def _joint(mechanism: JointExp, view: Reference, draws: int) -> Floats:
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     targets = np.rint(q * coarse.n).astype(np.int64)
-    rng, walks = np.random.default_rng(SEED), np.zeros(draws, dtype=np.int64)
+    rng, walks = _generator(view), np.zeros(draws, dtype=np.int64)
     steps = _drawn(Part.whole(coarse), targets, rate * unit, rng, walks, coarse.n)
     return rank_errors(view, q, steps)
 
@@ -105,7 +108,7 @@ def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
     rate = mechanism.each / (2 * sensitivity)
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
-    rng = np.random.default_rng(SEED)
+    rng = _generator(view)
     walks, part = np.zeros(draws, dtype=np.int64), Part.whole(coarse)
     targets = np.rint(q * coarse.n).astype(np.int64)
     singles = [targets[k : k + 1] for k in range(len(q))]
@@ -120,7 +123,7 @@ def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Flo
     room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
     fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
     targets = np.array([0, *np.rint(q * coarse.n).astype(np.int64), coarse.n])
-    rng = np.random.default_rng(SEED)
+    rng = _generator(view)
     cuts = np.zeros((len(targets), draws), dtype=np.int64)
     cuts[-1] = fine.points - 1
     level = [mechanism.tree]
@@ -238,12 +241,12 @@ def _batches(
 
 
 def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
-    rng = np.random.default_rng(SEED)
+    rng = _generator(view)
     return rank_errors(view, np.sort(mechanism.q), trees.even(mechanism, view, draws, rng))
 
 
 def _adaptive(mechanism: AdaptiveTree, view: Reference, draws: int) -> Floats:
-    rng = np.random.default_rng(SEED)
+    rng = _generator(view)
     return rank_errors(view, np.sort(mechanism.q), trees.adaptive(mechanism, view, draws, rng))
 
 
@@ -251,7 +254,7 @@ def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
     points = view.grid.size
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
-        noise = trees.laplaces(np.random.default_rng(SEED), noise_rate(paid), draws)
+        noise = trees.laplaces(_generator(view), noise_rate(paid), draws)
         parts = view.occupied(part_length(view.n, points))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     shares = {True: lumpy, False: draws - lumpy}
@@ -261,7 +264,7 @@ def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
 
 def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
     """Seeded draws of the mechanism itself, fewer than of the others."""
-    bits, found = random.Random(SEED), []
+    bits, found = random.Random(SEED + view.seed), []
     law = mechanism.law(view) if hasattr(mechanism, "law") else None
     for _ in range(min(draws, MOST_RELEASES)):
         values = law.draw(bits) if law else mechanism.release(view, bits).values

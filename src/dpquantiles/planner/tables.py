@@ -1,8 +1,10 @@
 """The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
 
 Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
-mechanism, for one grid, shape of data, number of records and number of quantiles. Smooth records
-are drawn at random: on evenly spaced ones a tree with few leaves would look better than it is.
+mechanism, for one grid, shape of data, number of records and number of quantiles, and over
+`SAMPLES` data sets of that shape. Smooth records are drawn at random: on evenly spaced ones a tree
+with few leaves would look better than it is. Clusters and ties have other sizes in every data set:
+whether a quantile lies at the edge of one or inside it matters more than the mechanism.
 Errors have no scale of their own: a budget that raises the rate of a mechanism by a factor r gives
 1/r of the error that r times as many records have at epsilon = 1, so that the table serves every
 budget. Only on random records trees do have one, because they do not see what lies inside a cell;
@@ -13,14 +15,13 @@ so smooth records are also measured at epsilon = `STRONG`, in the same units.
 import json
 import math
 from bisect import bisect_right
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.adaptive_tree import COARSE
-from dpquantiles.planner.reference import Sample, reference
+from dpquantiles.planner.reference import reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
@@ -34,9 +35,9 @@ DATA = ("smooth", "clustered", "tied")
 STRONG, STRONG_DATA = 5.0, "smooth at a large epsilon"
 MEASURED = (*DATA, STRONG_DATA)
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
-COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255)
-"""Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. Beyond
-the last, errors grow slowly, and the choice does not change."""
+COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255, 1000)
+"""Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. More are treated as the
+last."""
 
 GRIDS = {"coarse": 2**7, "middle": 2**10, "fine": 2**38, "float": 2**32}
 """By name, how many points. Up to about 2**10 of them a tree has a leaf for each."""
@@ -45,28 +46,21 @@ FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
-SAMPLES, LEAST_DRAWS = 16, 16
-"""Samples of smooth records, and draws on each: which gaps lie at the quantiles matters as much as
-what is drawn.
-"""
-
-HOPELESS = 3.0
-"""joint_exp is not measured for more quantiles once it is so many times worse than a tree."""
+SAMPLES = 16
+"""Data sets behind every entry: what lies at the quantiles matters as much as what is drawn."""
 
 
 def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
-    """One entry of the table."""
+    """One entry of the table, from so many draws on each data set."""
     points: Grid = FloatGrid() if grid == "float" else UniformGrid(0, GRIDS[grid] - 1)
     epsilon = STRONG if data == STRONG_DATA else 1.0
     kind = "smooth" if data == STRONG_DATA else data
-    view = reference(kind, round(n / epsilon), points, None if grid == "float" else SPREAD)
-    views = [view]
-    if isinstance(view, Sample):
-        views = [replace(view, seed=seed) for seed in range(SAMPLES)]
+    spread = None if grid == "float" else SPREAD
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
-    each = [rehearse(mechanism, one, max(LEAST_DRAWS, draws // len(views))).mean() for one in views]
-    return float(sum(each) / len(each)) * epsilon
+    views = (reference(kind, round(n / epsilon), points, spread, seed) for seed in range(SAMPLES))
+    mean = sum(float(rehearse(mechanism, view, draws).mean()) for view in views) / SAMPLES
+    return mean * epsilon
 
 
 @lru_cache(maxsize=1)

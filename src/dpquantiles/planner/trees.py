@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,8 @@ def even(mechanism: AggTree, view: Reference, draws: int, rng: "Generator") -> I
     height, branching = mechanism.shape(view.grid)
     edges = tree.edges(view.grid.size, branching**height)
     count = min(draws, MOST_COUNTS // len(edges))
-    return np.array([_read(mechanism, view, edges, rng) for _ in range(count)])
+    below, _ = view.ranks(edges[1:-1])
+    return np.array([_read(mechanism, view, edges, below, rng) for _ in range(count)])
 
 
 def adaptive(mechanism: AdaptiveTree, view: Reference, draws: int, rng: "Generator") -> Ints:
@@ -42,18 +44,29 @@ def adaptive(mechanism: AdaptiveTree, view: Reference, draws: int, rng: "Generat
         lambda count: laplaces(rng, rate, count),
         partitions=draws,
     )
-    answers = []
-    for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1):
-        edges, height, branching = leaves(starts, points)
-        counting = mechanism.counting(stages, height, branching)
-        answers.append(_read(counting, view, edges, rng))
-    return np.array(answers)
+    shapes = [
+        leaves(starts, points)
+        for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1)
+    ]
+    inner = [edges[1:-1] for edges, _, _ in shapes]
+    ends = np.cumsum([len(cuts) for cuts in inner])[:-1]
+    below = np.split(view.ranks(np.concatenate(inner))[0], ends)
+    # Many trees have the same shape, and what counts them checks its numbers anew when it is made.
+    counting = lru_cache(partial(mechanism.counting, stages))
+    return np.array(
+        [
+            _read(counting(height, branching), view, edges, counts, rng)
+            for (edges, height, branching), counts in zip(shapes, below, strict=True)
+        ]
+    )
 
 
-def _read(mechanism: AggTree, view: Reference, edges: Ints, rng: "Generator") -> Ints:
-    """Answers read off one tree of noisy counts over leaves with these edges."""
+def _read(mechanism: AggTree, view: Reference, edges: Ints, below: Ints, rng: "Generator") -> Ints:
+    """Answers read off one tree of noisy counts, for leaves with these edges.
+
+    `below` says how many records lie below each inner edge.
+    """
     height, branching = mechanism.shape(view.grid)
-    below, _ = view.ranks(edges[1:-1])
     exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
     rate = mechanism.rate(height)
     noisy = [counts + laplaces(rng, rate, len(counts)) for counts in exact]
