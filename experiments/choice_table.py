@@ -61,7 +61,7 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
     found: dict[int, float | None] = {}
     for m in COUNTS:
         last = list(found.values())[-1] if found else 0.0
-        worst = tree if m == THOUSAND else HOPELESS * tree + 1
+        worst = tree * (1 if m == THOUSAND else HOPELESS) + 1
         if name in TREES and m > MANY:
             found[m] = found[MANY]
         elif name == "joint_exp" and (last is None or last > worst):

@@ -14,6 +14,7 @@ import json
 import random
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,6 +41,7 @@ CANDIDATES = {
 EPSILONS = (0.1, 1.0, 5.0)
 SHAPES = ("even", "smooth", "clustered", "tied")
 BOUNDS = (0, 2**32 - 1)
+PROCESSES = 2
 MOST_SECONDS = 200.0
 """A cell gets fewer runs when all of them would take longer; the table says how many."""
 
@@ -107,18 +109,22 @@ def read(path: Path) -> list[Row]:
 
 
 def run(path: Path, runs: int) -> list[Row]:
-    """Measure what is missing, and keep each row as soon as it is there."""
+    """Measure what is missing, in parallel, and keep each row as soon as it is there."""
     rows = read(path)
     known = {(row.data, row.m, row.epsilon, row.mechanism) for row in rows}
+    cells = [
+        (data, m, epsilon, name)
+        for m, data, epsilon in itertools.product(CANDIDATES, SHAPES, EPSILONS)
+        for name in CANDIDATES[m]
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as kept:
-        for m, data, epsilon in itertools.product(CANDIDATES, SHAPES, EPSILONS):
-            for cell in ((data, m, epsilon, name) for name in CANDIDATES[m]):
-                if cell not in known:
-                    rows.append(measure(*cell, runs))
-                    kept.write(json.dumps(asdict(rows[-1])) + "\n")
-                    kept.flush()
-                    print(f"\r{len(rows)} cells", end="", file=sys.stderr, flush=True)
+    with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
+        started = [pool.submit(measure, *cell, runs) for cell in cells if cell not in known]
+        for future in as_completed(started):
+            rows.append(future.result())
+            kept.write(json.dumps(asdict(rows[-1])) + "\n")
+            kept.flush()
+            print(f"\r{len(rows)} of {len(cells)} cells", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return rows
 

@@ -17,7 +17,7 @@ from dpquantiles.mechanisms.count import noise_rate
 from dpquantiles.mechanisms.fitted import Fitted, Stages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
-from dpquantiles.privacy import Neighbors
+from dpquantiles.privacy import Neighbors, PureDP
 from tests.mechanisms.fitted_checks import (
     RELATIONS,
     WIDE,
@@ -44,9 +44,11 @@ def test_one_record_changes_the_number_of_lumps_by_at_most_one(neighbors: str) -
 
 
 def test_parts_are_some_thousand_per_record() -> None:
+    weak = PureDP(epsilon=2.0**-40)
     for points in (4097, 10**6, 2**40, 2**62, FloatGrid(integral=True).size):
-        for size in (0, 1, 1000, require.LARGEST_COUNT):
-            length = fitted.part_length(size, points)
+        assert fitted.part_length(fitted.PLENTY, points, PureDP(epsilon=1.0)) == 1
+        for size in (0, 1, 1000, 10**15, require.LARGEST_COUNT):
+            length = fitted.part_length(size, points, weak)
             parts = -(-points // length)
             assert length == 1 or fitted.FINENESS * max(1, size) / 4 < parts
             assert length == 1 or parts <= 4 * fitted.FINENESS * max(1, size)

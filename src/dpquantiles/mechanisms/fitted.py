@@ -4,7 +4,8 @@ JointExp is the most accurate mechanism for some dozens of quantiles of smooth d
 into gaps where records are tied or clustered; trees are not. A question that costs next to nothing
 tells the two kinds of data apart:
 
-    lumps     the grid is cut into some thousand parts per record; of these, o hold records.
+    lumps     the grid is cut into some thousand parts per record, or for plenty of records into
+              its points; of these, o hold records.
               o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
 
 One record more or less changes o by at most one, and so does a swap. What is left of the budget
@@ -44,6 +45,11 @@ SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 FINENESS, LUMP = 2**12, 8
 """Parts of the grid per record, and how many records an occupied part has in lumpy data."""
 
+PLENTY = 50_000
+"""Of so many records, by `strength`, only those on the very same point are lumps: clusters are so
+large by then that few quantiles lie near the edge of one, where JointExp is drawn into gaps.
+"""
+
 FEW = {
     100: 5,
     300: 9,
@@ -54,9 +60,9 @@ FEW = {
     100_000: 130,
     1_000_000: 400,
 }
-"""By epsilon times the number of records, under swap: so many quantiles are few. On smooth records
-a tree is as good as a JointExp there, whose error grows as the third root of the number of
-quantiles; that of a tree grows with the number of records, by a step where it grows a level.
+"""By `strength`, so many quantiles are few: a tree is as good as a JointExp, on smooth records.
+The error of a JointExp grows as the third root of the number of quantiles, that of a tree with the
+number of records, by a step where it grows a level.
 """
 
 MOST_JOINT = 28
@@ -128,7 +134,7 @@ class Fitted:
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
         rest = self.stages(points).answers
-        if not lumpy and len(self.q) <= few(size, self.budget):
+        if not lumpy and len(self.q) <= few(strength(size, self.budget)):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
             joint = family.within(rest, q=self.q, size=self.size)
             if serves(joint, size, points):
@@ -153,7 +159,7 @@ class Fitted:
             size = noisy_count(view.n, stages.size, bits)
         lumpy = True
         if stages.lumps is not None:
-            parts = occupied(held.steps, part_length(size, points))
+            parts = occupied(held.steps, part_length(size, points, self.budget))
             lumpy = LUMP * noisy_count(parts, stages.lumps, bits) < size
         taken = self.taken(points, lumpy=lumpy, size=size)
         release = taken.release(held, bits)
@@ -169,13 +175,17 @@ class Fitted:
         )
 
 
-def few(size: int, budget: Guarantee) -> int:
-    """FEW between its entries, as straight lines of logarithms, for the epsilon of a JointExp."""
+def strength(size: int, budget: Guarantee) -> float:
+    """Records times the epsilon of a JointExp under swap: what makes answers accurate."""
     epsilon = bounded_range_eta(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
     # A record more or less changes half as much as a swap.
-    rate = epsilon * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
+    return size * epsilon * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
+
+
+def few(strong: float) -> int:
+    """FEW between its entries: straight lines of logarithms."""
     marks, counts = (np.log(list(numbers)) for numbers in (FEW, FEW.values()))
-    return round(math.exp(np.interp(math.log(max(1.0, size * rate)), marks, counts)))
+    return round(math.exp(np.interp(math.log(max(1.0, strong)), marks, counts)))
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
@@ -198,8 +208,10 @@ def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
     return True
 
 
-def part_length(size: int, points: int) -> int:
+def part_length(size: int, points: int, budget: Guarantee) -> int:
     """How many steps the parts of (1) have: a power of BRANCHING."""
+    if strength(size, budget) >= PLENTY:
+        return 1
     fine = cells.height(FINENESS * max(1, size))
     return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
 

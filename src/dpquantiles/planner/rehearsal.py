@@ -255,7 +255,7 @@ def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
         noise = trees.laplaces(_generator(view), noise_rate(paid), draws)
-        parts = view.occupied(part_length(view.n, points))
+        parts = view.occupied(part_length(view.n, points, mechanism.budget))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     shares = {True: lumpy, False: draws - lumpy}
     taken = {shape: mechanism.taken(points, lumpy=shape, size=view.n) for shape in shares}

@@ -21,7 +21,7 @@ from typing import Any
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.adaptive_tree import COARSE
-from dpquantiles.planner.reference import reference
+from dpquantiles.planner.reference import FLOAT_SPREAD, reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
@@ -46,8 +46,14 @@ FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
+"""Of the grid, for clusters and ties; of all floating-point numbers it is that of `reference`."""
+
 SAMPLES = 16
 """Data sets behind every entry: what lies at the quantiles matters as much as what is drawn."""
+
+OCTAVES = 2
+"""Smooth records spread over parts of the grid whose lengths differ by so many factors of two: over
+an unlucky length, all cells of a tree are cut once too often at the same time."""
 
 
 def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
@@ -55,10 +61,14 @@ def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> flo
     points: Grid = FloatGrid() if grid == "float" else UniformGrid(0, GRIDS[grid] - 1)
     epsilon = STRONG if data == STRONG_DATA else 1.0
     kind = "smooth" if data == STRONG_DATA else data
-    spread = None if grid == "float" else SPREAD
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
-    views = (reference(kind, round(n / epsilon), points, spread, seed) for seed in range(SAMPLES))
+    spread = FLOAT_SPREAD if grid == "float" else SPREAD
+    octave = OCTAVES / SAMPLES if kind == "smooth" else 0.0
+    views = (
+        reference(kind, round(n / epsilon), points, spread * 2 ** (octave * seed), seed)
+        for seed in range(SAMPLES)
+    )
     mean = sum(float(rehearse(mechanism, view, draws).mean()) for view in views) / SAMPLES
     return mean * epsilon
 
