@@ -41,9 +41,9 @@ MANY, HUNDREDS, THOUSAND = 15, 99, 1000
 TWINS = {24: 23, 144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
 
-HOPELESS = 3.0
-"""joint_exp is not measured for more quantiles once it is so many times worse than a tree, and not
-for a thousand once it is worse."""
+HOPELESS, SLOW = 3.0, 9.0
+"""joint_exp is not measured for more quantiles once it is so many times worse than a tree; and not
+for a thousand once it is worse, or off by so many ranks, and slow."""
 
 
 def draws(name: str, m: int, data: str) -> int:
@@ -61,7 +61,7 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
     found: dict[int, float | None] = {}
     for m in COUNTS:
         last = list(found.values())[-1] if found else 0.0
-        worst = tree * (1 if m == THOUSAND else HOPELESS) + 1
+        worst = min(tree, SLOW) + 1 if m == THOUSAND else HOPELESS * tree + 1
         if name in TREES and m > MANY:
             found[m] = found[MANY]
         elif name == "joint_exp" and (last is None or last > worst):
