@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.entries import Entry
-from dpquantiles.ledger.locks import turn
+from dpquantiles.ledger.locks import turn, undivided
 
 FORMAT = 1
 APPLICATION = int.from_bytes(b"dpq\0", "big")
@@ -68,13 +68,15 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 def identify(path: Path) -> None:
     """Refuse what is not a ledger of this format, without locks and without a trace."""
+    if path.exists() and not path.is_file():
+        raise LedgerError(f"'{path}' is not a ledger, and not a file; name another one")
     if not path.is_file():
         raise FileNotFoundError(
             f"no ledger at '{path}'; create it with a budget: Ledger({str(path)!r}, epsilon=3.0), "
             f"or dpquantiles ledger create {path} --epsilon 3"
         )
     try:
-        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+        with undivided, closing(_connect(path, "mode=ro&immutable=1")) as connection:
             (found,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
@@ -102,6 +104,11 @@ def require_writable(path: Path) -> None:
         raise LedgerError(
             f"ledger '{path}' cannot be used: it is read-only; make the file and its folder "
             "writable to charge it"
+        )
+    if path.stat().st_nlink > 1:
+        raise LedgerError(
+            f"ledger '{path}' cannot be used: the file has a second name (a hard link), and "
+            "whoever writes under one name does not see the log of the other; remove one of them"
         )
 
 
@@ -140,7 +147,7 @@ class Table:
 def _session(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one operation, so that a ledger survives forks and threads."""
     try:
-        with closing(_open(path)) as connection:
+        with undivided, closing(_open(path)) as connection:
             yield connection
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged schema
         raise _failure(path, error) from error
@@ -177,7 +184,7 @@ def reading(path: Path) -> Iterator[Table]:
 def writing(path: Path) -> Iterator[Table]:
     """One transaction that lasts when the block has ended without an error."""
     require_writable(path)
-    with turn(path), _session(path) as connection:
+    with undivided, turn(path), _session(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Table(connection)
@@ -225,15 +232,18 @@ def create(path: Path, first: Entry) -> None:
     os.close(descriptor)
     draft = Path(name)
     try:
-        with closing(_connect(draft, "mode=rw")) as connection:
+        with undivided, closing(_connect(draft, "mode=rw")) as connection:
             lay_out(connection)
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             build(connection, [first])
-        os.link(draft, path)
+        with undivided, turn(path):  # so that of several creators only the first one does
+            if path.exists():
+                raise FileExistsError(f"'{path}' already exists; name another file")
+            draft.rename(path)
     except sqlite3.Error as error:
         raise _failure(path, error) from error
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync_folder(path.absolute().parent)
 
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import sqlite3
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -54,10 +53,9 @@ class Ledger:
         neighbors: str | None = None,
         clock: Callable[[], dt.datetime] = utc_now,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # locks stand beside the file: one name, one lock
         self._clock = clock
         self._books = Books()
-        self._turn = threading.RLock()
         stated = None
         if any(number is not None for number in (epsilon, delta, rho, neighbors)):
             known = "swap" if neighbors is None else neighbors
@@ -65,7 +63,7 @@ class Ledger:
             if not self.path.exists():
                 with suppress(FileExistsError):  # another process was faster; its budget counts
                     self._create(stated)
-        file.identify(self.path)
+        file.identify(Path(path))
         self._catch_up()
         if stated is not None and stated != self.budget:
             raise LedgerError(
@@ -250,9 +248,14 @@ class Ledger:
             plain: Mapping[str, Any] = next(table.after(number - 1)).content["release"]
             return plain
 
-    def _append(self, content: Mapping[str, object]) -> Entry:
+    def _append(self, content: Mapping[str, Any]) -> Entry:
         with explained(self.path), file.writing(self.path) as table:
-            self._read(table)
+            books = self._read(table)
+            if books.requests[content["request"]].release is not None:
+                raise LedgerError(
+                    f"request {content['request']!r} was released by another process meanwhile; "
+                    "ask again to get that release"
+                )
             entry = self._next(content)
             table.append([entry])
         return entry
@@ -270,13 +273,12 @@ class Ledger:
             return self._read(table)
 
     def _read(self, table: file.Table) -> Books:
-        """The books, with what other processes entered meanwhile."""
-        with self._turn:
-            books = self._books
-            entries = table.after(books.count - 1)
-            if books.count and next(entries, None) != books.last:
-                raise Broken("it was replaced while it was in use")
-            for entry in entries:
-                books.add(entry)
-            books.require_complete(table.count())
-            return books
+        """The books, with what others entered meanwhile; one thread at a time has a file in use."""
+        books = self._books
+        entries = table.after(books.count - 1)
+        if books.count and next(entries, None) != books.last:
+            raise Broken("it was replaced while it was in use")
+        for entry in entries:
+            books.add(entry)
+        books.require_complete(table.count())
+        return books
