@@ -237,8 +237,8 @@ class Ledger:
             left = account.remaining(cost, part)
             raise BudgetExceeded(
                 f"the budget of data set {asked['dataset']!r} does not allow "
-                f"{charges.words(cost)}: remaining {charges.measure(cost)} = {left:.12g} of "
-                f"{charges.words(self.budget)} (ledger '{self.path}')",
+                f"{charges.words(cost)}: remaining {charges.measure(cost)} = "
+                f"{charges.digits(left)} of {charges.words(self.budget)} (ledger '{self.path}')",
                 remaining=left,
             )
 
