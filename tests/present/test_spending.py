@@ -1,12 +1,14 @@
 """The spending of a ledger as text and as a picture."""
 
 import datetime as dt
+from contextlib import AbstractContextManager
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from dpquantiles import Ledger, PureDP
+from dpquantiles.ledger import file
 from dpquantiles.present import spending
 
 
@@ -69,3 +71,24 @@ def test_many_accounts_and_hostile_names(tmp_path: Path) -> None:
         ledger.charge(PureDP(epsilon=0.5), dataset=f"<b>&{k}")
     root = ElementTree.fromstring(spending.svg(ledger))
     assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == spending.MOST_LINES
+
+
+def test_a_file_is_read_as_often_for_many_accounts_as_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path / "budget.db", epsilon=1.0)
+    reading, read = file.reading, []
+
+    def counted(path: Path) -> AbstractContextManager[file.Table]:
+        read.append(path)
+        return reading(path)
+
+    monkeypatch.setattr(file, "reading", counted)
+    times = []
+    for accounts in (1, 6):
+        for k in range(accounts):
+            ledger.charge(PureDP(epsilon=0.1), dataset=f"data {k}")
+        read.clear()
+        spending.text(ledger)
+        times.append(len(read))
+    assert times[0] == times[1]

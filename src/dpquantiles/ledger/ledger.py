@@ -4,14 +4,13 @@ import datetime as dt
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
 from dpquantiles.ledger import charges, export, file, inspection
-from dpquantiles.ledger.books import Asked, Books, Owner, Point, part_of
+from dpquantiles.ledger.books import RECORD, Asked, Books, Owner, Point, Standing, part_of, promised
 from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
@@ -19,9 +18,6 @@ from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Spending, objection
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
-
-RECORD = "record"
-"""The unit of a guarantee that is stated for single records."""
 
 SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}
 
@@ -110,17 +106,15 @@ class Ledger:
         Releases by group under swap neighbors protect less than the budget says, research
         mechanisms less exactly; one such charge makes all of the account so.
         """
-        found = self._account(dataset, unit).guarantee()
-        return found if found is None or unit == RECORD else replace(found, unit=unit)
+        return promised(self._account(dataset, unit), unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
         owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
         return self._catch_up().account(owner)
 
-    def accounts(self) -> dict[Owner, int]:
-        """How often each data set and unit was charged."""
-        known = self._catch_up().accounts.items()
-        return {owner: account.charges for owner, account in known}
+    def accounts(self) -> dict[Owner, Standing]:
+        """Where each data set and unit stands, all at one moment."""
+        return self._catch_up().standings(charges.probe(self.budget))
 
     def history(self) -> list[Point]:
         """What accounts had spent over time: after every charge, or of many charges after some."""

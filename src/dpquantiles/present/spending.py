@@ -2,12 +2,12 @@
 
 import datetime as dt
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.ledger import Ledger
-from dpquantiles.ledger.books import Owner
+from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.present import svg as drawing
 from dpquantiles.present import text as tables
 from dpquantiles.present.axis import EPOCH, Tick, position, ticks
@@ -52,13 +52,13 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     lines = [f"Budget of every data set: {stated}."]
     if not steps:
         return "\n".join([*lines, "Nothing has been charged yet."])
-    charges = ledger.accounts()
+    accounts = ledger.accounts()
     columns = {
         "data set": [owner.dataset for owner in steps],
         "unit": [owner.unit for owner in steps],
-        "charges": [str(charges[owner]) for owner in steps],
+        "charges": [str(accounts[owner].charges) for owner in steps],
         "spent": [f"{points[-1][1]:.6g}" for points in steps.values()],
-        "remaining": [f"{ledger.remaining(o.dataset, unit=o.unit):.6g}" for o in steps],
+        "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],
     }
     first, last = _span(steps)
     pictures = [f" {_blocks(p, (first, last), _limit(ledger.budget))}" for p in steps.values()]
@@ -73,16 +73,15 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
             *tables.table(columns, pictures),
             "",
             *textwrap.wrap(legend, width),
-            *_cautions(ledger, steps, width),
+            *_cautions(accounts, width),
         ]
     )
 
 
-def _cautions(ledger: Ledger, owners: Iterable[Owner], width: int) -> list[str]:
+def _cautions(accounts: Mapping[Owner, Standing], width: int) -> list[str]:
     """What accounts promise whose charges protect less, or less exactly, than the budget says."""
     lines: list[str] = []
-    for owner in owners:
-        stated = ledger.guarantee(owner.dataset, unit=owner.unit)
+    for owner, (_, _, stated) in accounts.items():
         if stated is not None and (stated.within or stated.research_only):
             lines += textwrap.wrap(f"{owner.dataset} ({owner.unit}) keeps {stated}.", width)
     return lines
