@@ -32,8 +32,8 @@ def verify(path: Path, head: str | None = None) -> Books:
     With `head`, one of the entries must have that hash. The log is looked at first, because SQLite
     clears it when the file is opened.
     """
-    path = path.resolve()  # the log stands beside the file, not beside a link to it
     file.identify(path)
+    path = path.resolve()  # the log stands beside the file, not beside a link to it
     with undivided, explained(path):
         check_log(path)
         size = path.stat().st_size
