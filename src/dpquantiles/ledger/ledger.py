@@ -96,6 +96,14 @@ class Ledger:
         account = self._account(dataset, unit)
         return account.remaining(charges.probe(self.budget), part_of(require_part(part=part)))
 
+    def fits(
+        self, cost: Guarantee, *, dataset: str, part: str | None = None, unit: str = RECORD
+    ) -> bool:
+        """Whether a charge would be granted now; nothing is charged."""
+        account = self._account(dataset, unit)
+        known = part_of(require_part(part=part))
+        return objection(cost, self.budget) is None and account.fits(cost, known)
+
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
         """What the charges come to: epsilon (at the budget's delta, if it has one), or rho."""
         return self._account(dataset, unit).spent()
