@@ -201,8 +201,13 @@ def test_a_write_that_fails_leaves_nothing(path: Path) -> None:
     ledger = Ledger(path, epsilon=3.0)
     before = path.read_bytes()
     charge = {"action": "charge", "request": "march"}
-    with pytest.raises(KeyboardInterrupt), file.writing(path) as table:
-        table.append([ledger._next(charge)])
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with file.writing(path) as table:
+            table.append([ledger._next(charge)])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert path.read_bytes() == before
     assert ledger.verify() == ledger.head
