@@ -13,9 +13,10 @@ import sqlite3
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.entries import Entry
@@ -28,6 +29,9 @@ APPLICATION = int.from_bytes(b"dpq\0", "big")
 NEWEST_FORMAT = 255
 PATIENCE = 60.0
 """Seconds to wait for other processes."""
+
+LOOKS, PAUSE = 6, 0.05
+"""How often a ledger is looked at that only others may write, and the seconds between."""
 
 PAGE_SIZE = 32_768
 """Large, so that the table stays two levels deep for some 70,000 entries: so far, all versions of
@@ -170,6 +174,25 @@ def _open(path: Path) -> sqlite3.Connection:
 def log_of(path: Path) -> Path:
     """SQLite's write-ahead log of a file."""
     return path.with_name(f"{path.name}-wal")
+
+
+Seen = TypeVar("Seen")
+
+
+def steadily(path: Path, look: Callable[[], Seen]) -> Seen:
+    """What a look at a ledger finds.
+
+    Whoever may not write cannot lock either, and may see a write of others half done: what seems
+    broken then is looked at again, a little later.
+    """
+    for _ in range(LOOKS - 1):
+        try:
+            return look()
+        except LedgerError:
+            if is_writable(path):
+                raise
+            time.sleep(PAUSE)
+    return look()
 
 
 @contextmanager

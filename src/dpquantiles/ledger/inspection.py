@@ -33,7 +33,11 @@ def verify(path: Path, head: str | None = None) -> Books:
     clears it when the file is opened.
     """
     file.identify(path)
-    path = path.resolve()  # the log stands beside the file, not beside a link to it
+    real = path.resolve()  # the log stands beside the file, not beside a link to it
+    return file.steadily(real, lambda: _verified(real, head))
+
+
+def _verified(path: Path, head: str | None) -> Books:
     with undivided, explained(path):
         check_log(path)
         size = path.stat().st_size

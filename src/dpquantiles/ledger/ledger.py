@@ -130,6 +130,9 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Everything that was entered, checked anew."""
+        return file.steadily(self.path, self._entries)
+
+    def _entries(self) -> list[Entry]:
         with explained(self.path), file.reading(self.path) as table:
             found = list(table.after(0))
             Books.of(found, table.count())
@@ -271,6 +274,9 @@ class Ledger:
         return written(number, previous, stamped)
 
     def _catch_up(self) -> Books:
+        return file.steadily(self.path, self._look)
+
+    def _look(self) -> Books:
         with explained(self.path), file.reading(self.path) as table:
             return self._read(table)
 
