@@ -6,11 +6,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from dpquantiles import LedgerError, PureDP, Release
-from dpquantiles.ledger import Ledger, file, inspection
+from dpquantiles.ledger import Ledger, file, inspection, locks
 from tests.ledger import crowd
 from tests.ledger.crowd import release
 
@@ -130,3 +131,39 @@ def test_a_child_born_while_threads_charge_can_charge_too(path: Path) -> None:
     assert statuses == [0] * 20
     assert len(ledger) == 1 + len(done) + 20
     assert ledger.verify() == ledger.head
+
+
+def test_a_second_creator_leaves_the_first_ledger(ledger: Ledger, path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match="already exists"):
+        file.create(path, ledger.entries()[0])
+    assert path.read_bytes() == before
+    assert [beside.name for beside in path.parent.iterdir()] == [path.name]
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one before lets go between our opening its file and our locking it."""
+    lock, removed = locks._lock, []
+
+    def late(held: BinaryIO) -> None:
+        if not removed:
+            removed.append(held.name)
+            Path(held.name).unlink()
+        lock(held)
+
+    monkeypatch.setattr(locks, "_lock", late)
+    with locks.claimed(path, "march"):
+        assert len(removed) == 1
+        with pytest.raises(LedgerError, match="being run"), locks.claimed(path, "march"):
+            pass
+
+
+def test_writes_reach_the_disk_before_they_count(path: Path) -> None:
+    """No kill shows this, only a power cut."""
+    Ledger(path, epsilon=3.0)
+    with file._session(path) as connection:
+        full = 2
+        assert connection.execute("PRAGMA synchronous").fetchone() == (full,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
