@@ -218,3 +218,16 @@ def test_a_dry_run_refuses_what_a_release_would(
     done = release(1, "--dry-run", *options)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_request_is_not_repeated_for_another_file(
+    run: Command, release: Command, table: Path, budget: Path
+) -> None:
+    first = release(1, "--request-id", "march")
+    other = table.with_name("other.csv")
+    other.write_text(table.read_text())
+    charged = ("--ledger", budget, "--dataset", "payroll", "--type", "int", "--request-id", "march")
+    done = run("release", other, "-c", "change", "-q", "0.5", "-e", 1, *charged)
+    assert (done.code, done.out) == (2, "")
+    assert "'march' was charged before" in done.err
+    assert release(1, "--request-id", "march").out == first.out

@@ -145,7 +145,8 @@ def test_a_lock_on_a_file_that_was_removed_is_none(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one before lets go between our opening its file and our locking it."""
-    lock, removed = locks._lock, []
+    lock = locks._lock
+    removed: list[str] = []
 
     def late(held: BinaryIO) -> None:
         if not removed:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpquantiles import entropy, require
-from dpquantiles.charging import charged
+from dpquantiles.charging import charged, fingerprint
 from dpquantiles.cli import arguments, options, plan, screen
 from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
@@ -127,7 +127,7 @@ def release(
         rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
         restore=asked.restore,
         units=units,
-        about={"column": column, **typed, **grouped},
+        about={"column": column, "source": fingerprint(file, sql), **typed, **grouped},
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
