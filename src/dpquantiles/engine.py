@@ -65,7 +65,7 @@ def run(
         rehearse=rehearsed,
         restore=Release.from_dict,
         units=Units(),
-        about={"column": column, "source": fingerprint(data)},
+        about={"column": column, "source": column and fingerprint(data)},  # text names files then
     )
 
 
