@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.ledger import Ledger
+from dpquantiles.ledger.entries import canonical, digest
 from dpquantiles.privacy import Guarantee, Units
 from dpquantiles.privacy.spending import held
 from dpquantiles.request import Request, plain
@@ -27,6 +28,15 @@ class Account:
                 "ledger must be a Ledger, such as Ledger('budget.db'), got "
                 f"{require.shown(self.ledger)}"
             )
+
+
+def fingerprint(*named: object) -> str | None:
+    """Which files or which query were named, so that a request is not repeated for others.
+
+    A hash, because addresses may hold passwords; None where data are no text but a value.
+    """
+    texts = [text for text in named if isinstance(text, str)]
+    return digest(canonical(texts)) if texts else None
 
 
 class Recorded(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import require
-from dpquantiles.charging import Account, charged
+from dpquantiles.charging import Account, charged, fingerprint
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
@@ -65,7 +65,7 @@ def run(
         rehearse=rehearsed,
         restore=Release.from_dict,
         units=Units(),
-        about={"column": column},
+        about={"column": column, "source": column and fingerprint(data)},  # text names files then
     )
 
 
@@ -154,7 +154,7 @@ def run_for_units(
         rehearse=rehearsed,
         restore=Release.from_dict,
         units=units,
-        about={"column": column},
+        about={"column": column, "source": fingerprint(data)},
     )
 
 
@@ -216,7 +216,11 @@ def describe(
         }
         return _described(releases, request, shared, units)
 
-    about = {"columns": tuple(columns), "bounds": sorted(map(str, bounds.items()))}
+    about = {
+        "columns": tuple(columns),
+        "bounds": sorted(map(str, bounds.items())),
+        "source": fingerprint(data),
+    }
     made = charged(
         account,
         request,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import entropy, require
-from dpquantiles.charging import Account, charged
+from dpquantiles.charging import Account, charged, fingerprint
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
@@ -84,7 +84,8 @@ def run(
         rehearse(Plan.price(grouping, chosen), plan.sizes, grid)
 
     # All of the above is public: types, parameters and the price. What draws reads records.
-    about = {"column": column, "by": columns.by, "keys": plan.keys or PRIVATE}
+    keyed = {"by": columns.by, "keys": plan.keys or PRIVATE}
+    about = {"column": column, "source": fingerprint(data), **keyed}
     made = charged(
         account,
         request,

@@ -188,3 +188,46 @@ def test_files_that_are_not_ledgers(run: Command, table: Path, command: str) -> 
     assert "it is not a ledger" in done.err
     assert run("ledger", command, "nowhere.db").code == 2
     assert table.read_bytes() == before
+
+
+def test_a_dry_run_says_what_remains(release: Command, budget: Path) -> None:
+    assert release(2).code == 0
+    enough, too_much = release(1, "--dry-run"), release("1.5", "--dry-run")
+    assert (enough.code, too_much.code) == (0, 0)
+    remains = "Budget:  epsilon = 1 remains of epsilon = 3"
+    assert f"{remains}\n" in enough.out
+    assert f"{remains}; a new request of this cost would be refused\n" in too_much.out
+    north = release("1.5", "--dry-run", "--part", "region=north")
+    assert "would be refused" in north.out
+    assert "would be refused" in release(1, "--dry-run", "--delta", "1e-6").out
+    assert "epsilon = 3 remains" in release(3, "--dry-run", "--dataset", "survey").out
+    assert len(Ledger(budget)) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ledger", "nowhere.db"), "no ledger at 'nowhere.db'"),
+        (("--dataset", ""), "dataset must be a printable name"),
+        (("--part", "north"), "part must be written partition=label"),
+    ],
+)
+def test_a_dry_run_refuses_what_a_release_would(
+    release: Command, options: tuple[object, ...], message: str
+) -> None:
+    done = release(1, "--dry-run", *options)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_a_request_is_not_repeated_for_another_file(
+    run: Command, release: Command, table: Path, budget: Path
+) -> None:
+    first = release(1, "--request-id", "march")
+    other = table.with_name("other.csv")
+    other.write_text(table.read_text())
+    charged = ("--ledger", budget, "--dataset", "payroll", "--type", "int", "--request-id", "march")
+    done = run("release", other, "-c", "change", "-q", "0.5", "-e", 1, *charged)
+    assert (done.code, done.out) == (2, "")
+    assert "'march' was charged before" in done.err
+    assert release(1, "--request-id", "march").out == first.out

@@ -2,13 +2,15 @@
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from dpquantiles import LedgerError, PureDP
-from dpquantiles.ledger import Ledger, file
+from dpquantiles.ledger import Ledger, file, inspection
+from dpquantiles.ledger.entries import Broken
 
 ONE = PureDP(epsilon=1.0)
 
@@ -105,3 +107,49 @@ def test_a_wrong_budget_creates_nothing(path: Path, budget: dict[str, float]) ->
     with pytest.raises((ValueError, TypeError), match="must"):
         Ledger(path, **budget)  # type: ignore[arg-type]
     assert not path.exists()
+
+
+def test_what_is_not_a_file_is_not_a_ledger(path: Path) -> None:
+    path.mkdir()
+    for options in ({}, {"epsilon": 3.0}):
+        with pytest.raises(LedgerError, match=r"is not a ledger, and not a file"):
+            Ledger(path, **options)  # type: ignore[arg-type]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def torn(times: int) -> Callable[[Path], AbstractContextManager[file.Table]]:
+    """Reading that comes in the middle of a write so many times."""
+    reading, left = file.reading, [times]
+
+    @contextmanager
+    def read(path: Path) -> Iterator[file.Table]:
+        if left[0]:
+            left[0] -= 1
+            raise Broken("3 entries were found where 2 were written")
+        with reading(path) as table:
+            yield table
+
+    return read
+
+
+def test_a_reader_without_locks_looks_again(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may only read may come in the middle of a write of others: no alarm for that."""
+    ledger.charge(ONE, dataset="payroll")
+    monkeypatch.setattr(file, "PAUSE", 0.0)
+    looks: list[Callable[[], object]] = [
+        lambda: Ledger(path).spent("payroll"),
+        ledger.entries,
+        lambda: inspection.verify(path),
+    ]
+    for look in looks:
+        for mode, times, alarm in ((0o444, 3, False), (0o444, 6, True), (0o644, 1, True)):
+            path.chmod(mode)
+            with monkeypatch.context() as patched:
+                patched.setattr(file, "reading", torn(times))
+                if alarm:
+                    with pytest.raises(LedgerError, match="3 entries were found"):
+                        look()
+                else:
+                    look()

@@ -189,3 +189,28 @@ def test_a_description_states_the_digits_that_were_charged(ledger: Ledger) -> No
     run: Any = both["v"].provenance["budget"]
     assert run["epsilon"] < 0.05
     assert ledger.spent("pay") == 0.2
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda data, **options: dpq.median(data, column="v", **options),
+        lambda data, **options: dpq.median(data, column="v", unit="u", **options),
+        lambda data, **options: dpq.median(data, column="v", **BY, **options),
+        lambda data, **options: dpq.describe(data, ["v", "w"], **options),
+    ],
+    ids=["column", "unit", "groups", "description"],
+)
+def test_a_request_is_not_repeated_for_another_file(
+    ledger: Ledger, tmp_path: Path, ask: Any
+) -> None:
+    """It would get the answers of the first one."""
+    files = [str(tmp_path / name) for name in ("secret-1.parquet", "secret-2.parquet")]
+    for file in files:
+        FRAME.to_parquet(file)
+    options = {"epsilon": 1.0, "ledger": ledger, "dataset": "pay", "request_id": "march"}
+    first = ask(files[0], **options)
+    with pytest.raises(dpq.LedgerError, match=r"'march' was charged before.*differs in its param"):
+        ask(files[1], **options)
+    assert ask(files[0], **options) == first
+    assert "secret" not in ledger.to_json()

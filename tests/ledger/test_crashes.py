@@ -195,3 +195,19 @@ def test_a_disk_that_is_full_at_the_record_keeps_the_release(path: Path) -> None
     assert Ledger(path).spent("payroll") == 1.0
     assert ask(path, lambda: release(2)) == release(2)
     assert Ledger(path).verify()
+
+
+def test_a_write_that_fails_leaves_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=3.0)
+    before = path.read_bytes()
+    charge = {"action": "charge", "request": "march"}
+
+    def interrupted() -> None:
+        with file.writing(path) as table:
+            table.append([ledger._next(charge)])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == before
+    assert ledger.verify() == ledger.head

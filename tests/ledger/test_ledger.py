@@ -56,7 +56,11 @@ def test_data_sets_and_units_have_budgets_of_their_own(ledger: Ledger) -> None:
     assert ledger.remaining("payroll") == 0.0
     assert ledger.remaining("payroll", unit="person") == 1.0
     assert ledger.remaining("survey") == 3.0
-    assert ledger.accounts() == {("payroll", "record"): 1, ("payroll", "person"): 1}
+    charged = {owner: standing.charges for owner, standing in ledger.accounts().items()}
+    assert charged == {("payroll", "record"): 1, ("payroll", "person"): 1}
+    for (dataset, unit), standing in ledger.accounts().items():
+        assert standing.remaining == ledger.remaining(dataset, unit=unit)
+        assert standing.guarantee == ledger.guarantee(dataset, unit=unit)
 
 
 def test_disjoint_parts_share_a_budget(ledger: Ledger) -> None:

@@ -300,6 +300,8 @@ def test_budgets() -> None:
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be positive"):
         AboveThreshold(q=(0.5,), epsilon=0)
+    with pytest.raises(ValueError, match=r"at least 2\*\*-40 per quantile, got 5e-19"):
+        AboveThreshold(q=(0.5,), epsilon=1e-18)  # thresholds would not fit into 64 bits
     with pytest.raises(ValueError, match="neighbors must be one of"):
         AboveThreshold(q=(0.5,), epsilon=1, neighbors="none")
     with pytest.raises(ValueError, match="candidates must be at least 2, got 1"):

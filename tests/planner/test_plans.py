@@ -1,6 +1,7 @@
 """Plans: what they say holds, they repeat themselves, and they refuse what contradicts itself."""
 
 import json
+import math
 import random
 from datetime import date, timedelta
 from typing import Any
@@ -119,6 +120,23 @@ BAD = [
 def test_contradictory_parameters_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         dpq.plan(**{**GOOD, **options})
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-18])
+def test_a_budget_that_is_next_to_nothing_has_a_plan(epsilon: float) -> None:
+    """Mechanisms that cannot work with it are left out, and say why."""
+    plan = dpq.plan(size=1000, q="quartiles", epsilon=epsilon, bounds=(0.0, 120.0))
+    assert "at least 2**-40 per quantile" in plan.left_out["above_threshold"]
+    assert plan.best.worst == 750.0
+
+
+@pytest.mark.parametrize("ranks", [-1.0, math.nan, math.inf])
+def test_ranks_that_are_none_have_no_values(ranks: float) -> None:
+    plan = dpq.plan(size=1000, q="median", epsilon=1.0, bounds=(0, 120))
+    with pytest.raises(
+        ValueError, match=r"^ranks must be a rank error: 0 or more, and finite, got"
+    ):
+        plan.in_values(ranks)
 
 
 def test_upper_points_are_on_the_safe_side() -> None:

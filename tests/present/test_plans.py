@@ -47,6 +47,23 @@ def test_a_notebook_shows_both_tables() -> None:
     assert plan.assumption in "".join(root.itertext())
 
 
+def test_a_picture_says_what_it_rests_on() -> None:
+    plan = dpq.plan(size=500, q="median", epsilon=1.0, bounds=(0.0, 1.0), data="clustered")
+    root = fromstring(plans.picture(plan, plan.curve()))
+    texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert f"Assumed: {plan.assumption}." in " ".join(text.text or "" for text in texts)
+    assert max(float(text.attrib["y"]) for text in texts) < float(root.attrib["height"])
+
+
+def test_no_error_is_not_drawn_as_some() -> None:
+    """Ages in years: an answer is off by less than the records that share it."""
+    plan = dpq.plan(size=10_000, q="quartiles", epsilon=1.0, bounds=(0, 120))
+    assert plan["auto"].worst == 0.0
+    root = fromstring(plans.picture(plan, plan.curve()))
+    labels = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "≤ 0.1" in labels
+
+
 def test_lines_grow_with_the_error() -> None:
     plan = dpq.plan(size=5000, q="median", epsilon=1.0, bounds=(0.0, 1.0))
     curve = plan.curve()

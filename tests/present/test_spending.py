@@ -1,12 +1,15 @@
 """The spending of a ledger as text and as a picture."""
 
 import datetime as dt
+from contextlib import AbstractContextManager
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from dpquantiles import Ledger, PureDP
+from dpquantiles.ledger import file
 from dpquantiles.present import spending
 
 
@@ -69,3 +72,61 @@ def test_many_accounts_and_hostile_names(tmp_path: Path) -> None:
         ledger.charge(PureDP(epsilon=0.5), dataset=f"<b>&{k}")
     root = ElementTree.fromstring(spending.svg(ledger))
     assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == spending.MOST_LINES
+
+
+def test_a_file_is_read_as_often_for_many_accounts_as_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path / "budget.db", epsilon=1.0)
+    reading, read = file.reading, []
+
+    def counted(path: Path) -> AbstractContextManager[file.Table]:
+        read.append(path)
+        return reading(path)
+
+    monkeypatch.setattr(file, "reading", counted)
+    times = []
+    for accounts in (1, 6):
+        for k in range(accounts):
+            ledger.charge(PureDP(epsilon=0.1), dataset=f"data {k}")
+        read.clear()
+        spending.text(ledger)
+        times.append(len(read))
+    assert times[0] == times[1]
+
+
+def test_labels_stay_in_the_picture(tmp_path: Path) -> None:
+    """Long names, and more accounts that spent little than fit below their lines."""
+    ledger = Ledger(tmp_path / "budget.db", epsilon=1.0)
+    for k in range(15):
+        ledger.charge(PureDP(epsilon=0.001), dataset=f"{k} {'x' * 190}")
+    root = ElementTree.fromstring(spending.svg(ledger))
+    tag = "{http://www.w3.org/2000/svg}"
+    labels = [text for text in root.iter(f"{tag}text") if (text.text or "").endswith("…")]
+    heights = sorted(float(label.attrib["y"]) for label in labels)
+    assert len(heights) == spending.MOST_LINES
+    assert min(b - a for a, b in pairwise(heights)) >= spending.LINE_HEIGHT
+    assert heights[0] > spending.TOP
+    assert heights[-1] <= spending.HEIGHT - spending.BOTTOM + 4
+    for line in root.iter(f"{tag}polyline"):
+        corners = [corner.split(",") for corner in line.attrib["points"].split()]
+        assert all(spending.LEFT <= float(x) < spending.WIDTH / 2 + 50 for x, _ in corners)
+
+
+def test_a_clock_that_was_set_back_does_not_turn_the_line_back(tmp_path: Path) -> None:
+    hours = iter([0, 1, 9, 2, 3])
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    ledger = Ledger(
+        tmp_path / "budget.db", epsilon=4.0, clock=lambda: start + dt.timedelta(hours=next(hours))
+    )
+    for _ in range(4):
+        ledger.charge(PureDP(epsilon=1.0), dataset="pay")
+    root = ElementTree.fromstring(spending.svg(ledger))
+    (line,) = root.iter("{http://www.w3.org/2000/svg}polyline")
+    across = [float(corner.split(",")[0]) for corner in line.attrib["points"].split()]
+    assert across == sorted(across)
+    assert spending.text(ledger).splitlines()[3].endswith(f"{'▃' * 23}█")
+
+
+def test_only_the_whole_budget_is_a_full_block() -> None:
+    assert [spending._block(share) for share in (0.0, 0.01, 0.9, 0.999999, 1.0)] == list(" ▁▇▇█")

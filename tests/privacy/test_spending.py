@@ -208,3 +208,25 @@ def test_costs_that_a_budget_cannot_hold(budget: Guarantee, cost: Guarantee, mes
 def test_costs_that_a_budget_can_hold(cost: Guarantee) -> None:
     assert objection(cost, ApproxDP(epsilon=1, delta=0.1)) is None
     assert objection(cost, cost) is None
+
+
+def test_swap_charges_on_parts_protect_within_them() -> None:
+    """Replaced by one of another part, a record would change two parts and not one."""
+    account = Spending(PureDP(epsilon=9.0))
+    account.add(PureDP(epsilon=1.0))
+    assert account.guarantee() == PureDP(epsilon=1.0)
+    for label in ("north", "south"):
+        account.add(PureDP(epsilon=2.0), Part("region", label))
+    account.add(PureDP(epsilon=1.0), Part("year", "2026"))
+    assert account.guarantee() == PureDP(epsilon=4.0, within=("region", "year"))
+
+
+def test_add_remove_charges_on_parts_protect_against_every_swap() -> None:
+    """Out of one part at epsilon 1, into another at epsilon 1: twice the greatest is enough."""
+    account = Spending(PureDP(epsilon=9.0))
+    for label in ("north", "south"):
+        account.add(PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE), Part("region", label))
+    assert account.guarantee() == PureDP(epsilon=2.0)
+    protected = Spending(PureDP(epsilon=9.0, neighbors=Neighbors.ADD_REMOVE))
+    protected.add(PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE), Part("region", "north"))
+    assert protected.guarantee() == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)

@@ -1,6 +1,9 @@
 """`dpquantiles release --dry-run`: what would be read and what it would cost."""
 
+from dpquantiles.charging import Account
 from dpquantiles.kinds import Kind
+from dpquantiles.ledger import charges
+from dpquantiles.ledger.books import RECORD
 from dpquantiles.present import words
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.request import Request
@@ -11,7 +14,13 @@ UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 
 def report(
-    where: str, column: str, kind: Kind | None, size: Measure, request: Request, promise: Guarantee
+    where: str,
+    column: str,
+    kind: Kind | None,
+    size: Measure,
+    request: Request,
+    promise: Guarantee,
+    account: Account | None = None,
 ) -> str:
     """Lines for people; the number of rows only where neighbors leave it public."""
     amounts = [
@@ -28,8 +37,19 @@ def report(
         "Draws": f"{count} quantile{'s' if count > 1 else ''} by {request.mechanism}",
         "Costs": words.guarantee(promise),
     }
+    if account is not None:
+        lines["Budget"] = _left(account, request.budget, promise.unit or RECORD)
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+
+
+def _left(account: Account, cost: Guarantee, unit: str) -> str:
+    """What the ledger would say to the charge; one that was made before it would not make again."""
+    ledger, dataset, part = account.ledger, account.dataset, account.part
+    left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
+    known = f"{charges.measure(ledger.budget)} = {left} remains of {charges.words(ledger.budget)}"
+    fits = ledger.fits(cost, dataset=dataset, part=part, unit=unit)
+    return known if fits else f"{known}; a new request of this cost would be refused"
 
 
 def rows_are_public(promise: Guarantee) -> bool:

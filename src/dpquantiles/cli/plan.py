@@ -28,7 +28,9 @@ Size = Annotated[
 Data = Annotated[
     str,
     typer.Option(
-        "--data", metavar="NAME", help="What records are assumed to be: even, clustered, tied."
+        "--data",
+        metavar="NAME",
+        help="What records are assumed to be: even, smooth, clustered, tied.",
     ),
 ]
 Spread = Annotated[

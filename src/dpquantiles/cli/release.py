@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpquantiles import entropy, require
-from dpquantiles.charging import charged
+from dpquantiles.charging import charged, fingerprint
 from dpquantiles.cli import arguments, options, plan, screen
 from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
@@ -88,13 +88,14 @@ def release(
         intervals=arguments.intervals(intervals, intervals_of),
     )
     promise = asked.promise(request)
+    account = arguments.account(ledger, dataset, part, request_id)
     place = Place(file, sql, database)
     kind = place.schema(column, type)
     if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
         request = _settled(request, kind, bounds, resolution, missing)
     read = asked.settle(place, request)
     if dry_run:
-        screen.result(report(str(place), column, kind, place.size(), request, promise))
+        screen.result(report(str(place), column, kind, place.size(), request, promise, account))
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")
@@ -118,7 +119,7 @@ def release(
     typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
     grouped = {"by": asked.by, "keys": read, "size": asked.size}
     answer = charged(
-        arguments.account(ledger, dataset, part, request_id),
+        account,
         request,
         bits,
         draw,
@@ -126,7 +127,7 @@ def release(
         rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
         restore=asked.restore,
         units=units,
-        about={"column": column, **typed, **grouped},
+        about={"column": column, "source": fingerprint(file, sql), **typed, **grouped},
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")

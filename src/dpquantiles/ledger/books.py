@@ -1,7 +1,7 @@
 """The books: what the entries of a ledger come to, account by account and request by request."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
@@ -9,6 +9,9 @@ from dpquantiles.ledger.charges import ASKED
 from dpquantiles.ledger.entries import START, Broken, Entry, follow
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Part, Spending
+
+RECORD = "record"
+"""The unit of a guarantee that is stated for single records."""
 
 MOST_POINTS = 400
 """About how many points a history has; finding what was spent takes a search."""
@@ -38,6 +41,14 @@ class Point(NamedTuple):
     spent: float
 
 
+class Standing(NamedTuple):
+    """Where an account stands: how often it was charged, what remains, what is promised."""
+
+    charges: int
+    remaining: float
+    guarantee: Guarantee | None
+
+
 @dataclass
 class Asked:
     """A charged request: its entry, what it asked for, and the entry of its release, if any."""
@@ -54,6 +65,12 @@ class Asked:
 def part_of(text: str | None) -> Part | None:
     """A part from its spelling."""
     return None if text is None else Part(*text.split("=", 1))
+
+
+def promised(account: Spending, unit: str) -> Guarantee | None:
+    """What all charges of an account promise together, and to whom; None without any."""
+    found = account.guarantee()
+    return found if found is None or unit == RECORD else replace(found, unit=unit)
 
 
 @dataclass
@@ -129,6 +146,15 @@ class Books:
     def account(self, owner: Owner) -> Spending:
         """What was charged to an account: nothing, if it is new."""
         return self.accounts.get(owner) or Spending(self.stated)
+
+    def standings(self, probe: Guarantee) -> dict[Owner, Standing]:
+        """Where all accounts stand; what remains is that of a charge like this one."""
+        return {
+            owner: Standing(
+                account.charges, account.remaining(probe), promised(account, owner.unit)
+            )
+            for owner, account in self.accounts.items()
+        }
 
     def history(self) -> Iterator[Point]:
         """What accounts had spent over time: after every charge, or of many charges after some."""

@@ -57,10 +57,15 @@ def measure(cost: Guarantee) -> str:
     return "rho" if isinstance(cost, ZCDP) else "epsilon"
 
 
+def digits(number: float) -> str:
+    """All digits of a number: rounded ones may be more than it is."""
+    return repr(number).removesuffix(".0")
+
+
 def words(cost: Guarantee) -> str:
     """The numbers of a cost or a budget."""
     named = [(name, getattr(cost, name, None)) for name in ("epsilon", "delta", "rho")]
-    return ", ".join(f"{name} = {number:g}" for name, number in named if number is not None)
+    return ", ".join(f"{name} = {digits(number)}" for name, number in named if number is not None)
 
 
 @contextmanager

@@ -13,13 +13,14 @@ import sqlite3
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.entries import Entry
-from dpquantiles.ledger.locks import turn
+from dpquantiles.ledger.locks import turn, undivided
 
 FORMAT = 1
 APPLICATION = int.from_bytes(b"dpq\0", "big")
@@ -28,6 +29,9 @@ APPLICATION = int.from_bytes(b"dpq\0", "big")
 NEWEST_FORMAT = 255
 PATIENCE = 60.0
 """Seconds to wait for other processes."""
+
+LOOKS, PAUSE = 6, 0.05
+"""How often a ledger is looked at that only others may write, and the seconds between."""
 
 PAGE_SIZE = 32_768
 """Large, so that the table stays two levels deep for some 70,000 entries: so far, all versions of
@@ -68,13 +72,15 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 def identify(path: Path) -> None:
     """Refuse what is not a ledger of this format, without locks and without a trace."""
+    if path.exists() and not path.is_file():
+        raise LedgerError(f"'{path}' is not a ledger, and not a file; name another one")
     if not path.is_file():
         raise FileNotFoundError(
             f"no ledger at '{path}'; create it with a budget: Ledger({str(path)!r}, epsilon=3.0), "
             f"or dpquantiles ledger create {path} --epsilon 3"
         )
     try:
-        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+        with undivided, closing(_connect(path, "mode=ro&immutable=1")) as connection:
             (found,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
@@ -102,6 +108,11 @@ def require_writable(path: Path) -> None:
         raise LedgerError(
             f"ledger '{path}' cannot be used: it is read-only; make the file and its folder "
             "writable to charge it"
+        )
+    if path.stat().st_nlink > 1:
+        raise LedgerError(
+            f"ledger '{path}' cannot be used: the file has a second name (a hard link), and "
+            "whoever writes under one name does not see the log of the other; remove one of them"
         )
 
 
@@ -140,7 +151,7 @@ class Table:
 def _session(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection for one operation, so that a ledger survives forks and threads."""
     try:
-        with closing(_open(path)) as connection:
+        with undivided, closing(_open(path)) as connection:
             yield connection
     except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged schema
         raise _failure(path, error) from error
@@ -165,6 +176,25 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
+Seen = TypeVar("Seen")
+
+
+def steadily(path: Path, look: Callable[[], Seen]) -> Seen:
+    """What a look at a ledger finds.
+
+    Whoever may not write cannot lock either, and may see a write of others half done: what seems
+    broken then is looked at again, a little later.
+    """
+    for _ in range(LOOKS - 1):
+        try:
+            return look()
+        except LedgerError:
+            if is_writable(path):
+                raise
+            time.sleep(PAUSE)
+    return look()
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[Table]:
     """One consistent view of the entries."""
@@ -177,7 +207,7 @@ def reading(path: Path) -> Iterator[Table]:
 def writing(path: Path) -> Iterator[Table]:
     """One transaction that lasts when the block has ended without an error."""
     require_writable(path)
-    with turn(path), _session(path) as connection:
+    with undivided, turn(path), _session(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield Table(connection)
@@ -225,15 +255,18 @@ def create(path: Path, first: Entry) -> None:
     os.close(descriptor)
     draft = Path(name)
     try:
-        with closing(_connect(draft, "mode=rw")) as connection:
+        with undivided, closing(_connect(draft, "mode=rw")) as connection:
             lay_out(connection)
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             build(connection, [first])
-        os.link(draft, path)
+        with undivided, turn(path):  # so that of several creators only the first one does
+            if path.exists():
+                raise FileExistsError(f"'{path}' already exists; name another file")
+            draft.rename(path)
     except sqlite3.Error as error:
         raise _failure(path, error) from error
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     _sync_folder(path.absolute().parent)
 
 

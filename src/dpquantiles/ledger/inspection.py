@@ -16,7 +16,7 @@ from pathlib import Path
 from dpquantiles.ledger import file
 from dpquantiles.ledger.books import Books
 from dpquantiles.ledger.entries import Broken, Entry, explained
-from dpquantiles.ledger.locks import turn
+from dpquantiles.ledger.locks import turn, undivided
 
 LOG_FLAGS, COUNTER, COUNTER_AGAIN = slice(18, 20), slice(24, 28), slice(92, 96)
 WRITER = slice(96, 100)
@@ -33,7 +33,12 @@ def verify(path: Path, head: str | None = None) -> Books:
     clears it when the file is opened.
     """
     file.identify(path)
-    with explained(path):
+    real = path.resolve()  # the log stands beside the file, not beside a link to it
+    return file.steadily(real, lambda: _verified(real, head))
+
+
+def _verified(path: Path, head: str | None) -> Books:
+    with undivided, explained(path):
         check_log(path)
         size = path.stat().st_size
         with file.reading(path) as table:

@@ -2,17 +2,15 @@
 
 import datetime as dt
 import sqlite3
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
 from dpquantiles.ledger import charges, export, file, inspection
-from dpquantiles.ledger.books import Asked, Books, Owner, Point, part_of
+from dpquantiles.ledger.books import RECORD, Asked, Books, Owner, Point, Standing, part_of, promised
 from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
@@ -20,9 +18,6 @@ from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Spending, objection
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
-
-RECORD = "record"
-"""The unit of a guarantee that is stated for single records."""
 
 SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}
 
@@ -54,10 +49,9 @@ class Ledger:
         neighbors: str | None = None,
         clock: Callable[[], dt.datetime] = utc_now,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()  # locks stand beside the file: one name, one lock
         self._clock = clock
         self._books = Books()
-        self._turn = threading.RLock()
         stated = None
         if any(number is not None for number in (epsilon, delta, rho, neighbors)):
             known = "swap" if neighbors is None else neighbors
@@ -65,7 +59,7 @@ class Ledger:
             if not self.path.exists():
                 with suppress(FileExistsError):  # another process was faster; its budget counts
                     self._create(stated)
-        file.identify(self.path)
+        file.identify(Path(path))
         self._catch_up()
         if stated is not None and stated != self.budget:
             raise LedgerError(
@@ -102,6 +96,14 @@ class Ledger:
         account = self._account(dataset, unit)
         return account.remaining(charges.probe(self.budget), part_of(require_part(part=part)))
 
+    def fits(
+        self, cost: Guarantee, *, dataset: str, part: str | None = None, unit: str = RECORD
+    ) -> bool:
+        """Whether a charge would be granted now; nothing is charged."""
+        account = self._account(dataset, unit)
+        known = part_of(require_part(part=part))
+        return objection(cost, self.budget) is None and account.fits(cost, known)
+
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
         """What the charges come to: epsilon (at the budget's delta, if it has one), or rho."""
         return self._account(dataset, unit).spent()
@@ -112,17 +114,15 @@ class Ledger:
         Releases by group under swap neighbors protect less than the budget says, research
         mechanisms less exactly; one such charge makes all of the account so.
         """
-        found = self._account(dataset, unit).guarantee()
-        return found if found is None or unit == RECORD else replace(found, unit=unit)
+        return promised(self._account(dataset, unit), unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
         owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
         return self._catch_up().account(owner)
 
-    def accounts(self) -> dict[Owner, int]:
-        """How often each data set and unit was charged."""
-        known = self._catch_up().accounts.items()
-        return {owner: account.charges for owner, account in known}
+    def accounts(self) -> dict[Owner, Standing]:
+        """Where each data set and unit stands, all at one moment."""
+        return self._catch_up().standings(charges.probe(self.budget))
 
     def history(self) -> list[Point]:
         """What accounts had spent over time: after every charge, or of many charges after some."""
@@ -130,6 +130,9 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Everything that was entered, checked anew."""
+        return file.steadily(self.path, self._entries)
+
+    def _entries(self) -> list[Entry]:
         with explained(self.path), file.reading(self.path) as table:
             found = list(table.after(0))
             Books.of(found, table.count())
@@ -239,8 +242,8 @@ class Ledger:
             left = account.remaining(cost, part)
             raise BudgetExceeded(
                 f"the budget of data set {asked['dataset']!r} does not allow "
-                f"{charges.words(cost)}: remaining {charges.measure(cost)} = {left:.12g} of "
-                f"{charges.words(self.budget)} (ledger '{self.path}')",
+                f"{charges.words(cost)}: remaining {charges.measure(cost)} = "
+                f"{charges.digits(left)} of {charges.words(self.budget)} (ledger '{self.path}')",
                 remaining=left,
             )
 
@@ -250,9 +253,14 @@ class Ledger:
             plain: Mapping[str, Any] = next(table.after(number - 1)).content["release"]
             return plain
 
-    def _append(self, content: Mapping[str, object]) -> Entry:
+    def _append(self, content: Mapping[str, Any]) -> Entry:
         with explained(self.path), file.writing(self.path) as table:
-            self._read(table)
+            books = self._read(table)
+            if books.requests[content["request"]].release is not None:
+                raise LedgerError(
+                    f"request {content['request']!r} was released by another process meanwhile; "
+                    "ask again to get that release"
+                )
             entry = self._next(content)
             table.append([entry])
         return entry
@@ -266,17 +274,19 @@ class Ledger:
         return written(number, previous, stamped)
 
     def _catch_up(self) -> Books:
+        return file.steadily(self.path, self._look)
+
+    def _look(self) -> Books:
         with explained(self.path), file.reading(self.path) as table:
             return self._read(table)
 
     def _read(self, table: file.Table) -> Books:
-        """The books, with what other processes entered meanwhile."""
-        with self._turn:
-            books = self._books
-            entries = table.after(books.count - 1)
-            if books.count and next(entries, None) != books.last:
-                raise Broken("it was replaced while it was in use")
-            for entry in entries:
-                books.add(entry)
-            books.require_complete(table.count())
-            return books
+        """The books, with what others entered meanwhile; one thread at a time has a file in use."""
+        books = self._books
+        entries = table.after(books.count - 1)
+        if books.count and next(entries, None) != books.last:
+            raise Broken("it was replaced while it was in use")
+        for entry in entries:
+            books.add(entry)
+        books.require_complete(table.count())
+        return books

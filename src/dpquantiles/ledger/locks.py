@@ -7,6 +7,7 @@ before the lock is let go, so whoever gets a lock checks that its file is still 
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,17 @@ from dpquantiles.ledger.entries import digest
 LONGEST_WAIT = 300.0
 LONGEST_PAUSE = 0.02
 """Seconds. Writers wait at random, so that none is always the last of many."""
+
+undivided = threading.RLock()
+"""Held while a thread has a ledger's file in use, and while this process forks. A child that is
+born in the middle would inherit locks whose owners it does not have, and wait for them forever."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=undivided.acquire,
+        after_in_parent=undivided.release,
+        after_in_child=undivided.release,
+    )
 
 if sys.platform == "win32":
     import msvcrt

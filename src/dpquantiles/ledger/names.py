@@ -1,4 +1,10 @@
-"""Names that users give: of data sets, units, requests and parts."""
+"""Names that users give: of data sets, units, requests and parts.
+
+Names that look the same are the same: blanks around them do not count, nor whether an accent is a
+character of its own. Otherwise a slip of the keyboard would open a second budget for the same data.
+"""
+
+import unicodedata
 
 from dpquantiles.require import shown
 
@@ -6,7 +12,7 @@ LONGEST = 200
 
 
 def require_name(**parameter: object) -> str:
-    """A printable, non-empty name."""
+    """A printable, non-empty name, in the one spelling that it is entered with."""
     ((name, value),) = parameter.items()
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
@@ -14,7 +20,7 @@ def require_name(**parameter: object) -> str:
         raise ValueError(
             f"{name} must be a printable name of 1 to {LONGEST} characters, got {value[:LONGEST]!r}"
         )
-    return value
+    return unicodedata.normalize("NFC", value.strip())
 
 
 def require_part(*, part: object) -> str | None:
@@ -22,10 +28,10 @@ def require_part(*, part: object) -> str | None:
     if part is None:
         return None
     text = require_name(part=part)
-    partition, equals, label = text.partition("=")
-    if not (partition.strip() and equals and label.strip()):
+    partition, equals, label = (piece.strip() for piece in text.partition("="))
+    if not (partition and equals and label):
         raise ValueError(
             f"part must be written partition=label, such as 'region=north', got {text!r}; parts "
             "of one partition must be disjoint"
         )
-    return text
+    return f"{partition}={label}"

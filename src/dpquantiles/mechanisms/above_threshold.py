@@ -84,6 +84,12 @@ class AboveThreshold:
         count = require.count(minimum=2, candidates=self.candidates)
         object.__setattr__(self, "candidates", count)
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
+        slowest = min(map(self.rate, self.q))
+        if slowest < draws.LEAST_RATE:
+            raise ValueError(
+                f"the budget must leave at least 2**-40 per quantile, got {float(slowest):.3g}; "
+                "take a larger budget or fewer quantiles"
+            )
 
     @classmethod
     def within(

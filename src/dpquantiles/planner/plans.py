@@ -92,6 +92,8 @@ class Plan:
 
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
+        if not 0 <= ranks < math.inf:
+            raise ValueError(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
         if len(self.view.pieces) != 1 or not isinstance(self.view.grid, UniformGrid):
             raise ValueError(
                 "data must be 'even', on a grid with bounds, for errors in values; "

@@ -17,6 +17,11 @@ from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
 MOST_ROWS = 19
 """More quantiles than this are shown as an even selection."""
 
+LEAST_DRAWN = 0.1
+"""Ranks: what is less, and nothing at all, is drawn as this, because the axis is logarithmic."""
+
+LINE_HEIGHT = 14
+
 Curve = Sequence[tuple[Guarantee, Estimate]]
 
 
@@ -107,7 +112,7 @@ def _ranks(error: float) -> str:
 
 def bars(curve: Curve, size: int, width: int = TRACK) -> list[str]:
     """Error against budget for a terminal: lines as long as the logarithm of the error."""
-    errors = [max(estimate.worst, 0.1) for _, estimate in curve]
+    errors = [max(estimate.worst, LEAST_DRAWN) for _, estimate in curve]
     low, high = math.log(min(errors)), math.log(max(errors))
     span = max(high - low, 1e-9)
     lengths = [1 + round((math.log(e) - low) / span * (width - 1)) for e in errors]
@@ -142,20 +147,24 @@ class _Scale:
 
 
 def picture(plan: Plan, curve: Curve) -> str:
-    """Error against budget as SVG: the expected error, and above it the 95 % bound."""
+    """Error against budget as SVG: the expected error, the 95 % bound, and what they rest on."""
     name = curve[0][1].mechanism
     heading = f"Rank error of {name}: {_quantiles(plan)} of {plan.size:,} records"
     amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
-    means = [max(estimate.mean, 0.1) for _, estimate in curve]
-    bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
-    size = {"viewBox": f"0 0 {svg.WIDTH} {svg.HEIGHT + 20}", "width": str(svg.WIDTH)}
+    means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
+    bounds = [max(estimate.worst, LEAST_DRAWN) for _, estimate in curve]
+    assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", int(svg.WIDTH / svg.CHARACTER))
+    height = svg.HEIGHT + 26 + LINE_HEIGHT * len(assumed)
+    size = {"viewBox": f"0 0 {svg.WIDTH} {height}", "width": str(svg.WIDTH)}
     style = "max-width:100%;font:11px system-ui,sans-serif"
     root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", **size})
-    root.attrib |= {"height": str(svg.HEIGHT + 20), "aria-label": heading, "style": style}
+    root.attrib |= {"height": str(height), "aria-label": heading, "style": style}
     across = _Scale(amounts, 60, svg.WIDTH - svg.RIGHT)
     up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
     _axes(root, across, up, "rho" if isinstance(curve[0][0], ZCDP) else "epsilon")
     svg.text(root, (10, 16), heading, anchor="start")
+    for k, line in enumerate(assumed):
+        svg.text(root, (10, svg.HEIGHT + 34 + LINE_HEIGHT * k), line, anchor="start")
     for errors, dash, label, below in (
         (means, "none", "expected", 14),
         (bounds, "5 3", "95 %", -2),
@@ -176,7 +185,8 @@ def picture(plan: Plan, curve: Curve) -> str:
 def _axes(root: Element, across: _Scale, up: _Scale, name: str) -> None:
     for error in up.ticks():
         svg.line(root, (across.start, up(error)), (across.stop, up(error)), opacity=0.16)
-        svg.text(root, (across.start - 8, up(error) + 4), f"{error:g}", anchor="end")
+        label = f"≤ {error:g}" if error <= LEAST_DRAWN else f"{error:g}"
+        svg.text(root, (across.start - 8, up(error) + 4), label, anchor="end")
     for amount in across.ticks():
         svg.line(root, (across(amount), up.start), (across(amount), up.start + 4), opacity=0.5)
         svg.text(root, (across(amount), up.start + 17), f"{amount:g}", anchor="middle")

@@ -2,12 +2,12 @@
 
 import datetime as dt
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.ledger import Ledger
-from dpquantiles.ledger.books import Owner
+from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.present import svg as drawing
 from dpquantiles.present import text as tables
 from dpquantiles.present.axis import EPOCH, Tick, position, ticks
@@ -23,14 +23,19 @@ LINE_HEIGHT = 14
 MOST_LINES = 12
 """Accounts in the picture: those that have spent the most."""
 
+LONGEST_NAME = 36
+"""Characters; what is longer ends in dots in the picture."""
+
 Steps = Mapping[Owner, Sequence[tuple[dt.datetime, float]]]
 """When each account had spent how much, in order."""
 
 
 def _steps(ledger: Ledger) -> Steps:
+    """A clock that was set back is taken to stand still: what was spent stays spent."""
     found: dict[Owner, list[tuple[dt.datetime, float]]] = {}
+    moment = dt.datetime.min
     for point in ledger.history():
-        moment = dt.datetime.fromisoformat(point.time).replace(tzinfo=None)
+        moment = max(moment, dt.datetime.fromisoformat(point.time).replace(tzinfo=None))
         found.setdefault(point.owner, []).append((moment, point.spent))
     return found
 
@@ -52,13 +57,13 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     lines = [f"Budget of every data set: {stated}."]
     if not steps:
         return "\n".join([*lines, "Nothing has been charged yet."])
-    charges = ledger.accounts()
+    accounts = ledger.accounts()
     columns = {
         "data set": [owner.dataset for owner in steps],
         "unit": [owner.unit for owner in steps],
-        "charges": [str(charges[owner]) for owner in steps],
+        "charges": [str(accounts[owner].charges) for owner in steps],
         "spent": [f"{points[-1][1]:.6g}" for points in steps.values()],
-        "remaining": [f"{ledger.remaining(o.dataset, unit=o.unit):.6g}" for o in steps],
+        "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],
     }
     first, last = _span(steps)
     pictures = [f" {_blocks(p, (first, last), _limit(ledger.budget))}" for p in steps.values()]
@@ -73,16 +78,15 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
             *tables.table(columns, pictures),
             "",
             *textwrap.wrap(legend, width),
-            *_cautions(ledger, steps, width),
+            *_cautions(accounts, width),
         ]
     )
 
 
-def _cautions(ledger: Ledger, owners: Iterable[Owner], width: int) -> list[str]:
+def _cautions(accounts: Mapping[Owner, Standing], width: int) -> list[str]:
     """What accounts promise whose charges protect less, or less exactly, than the budget says."""
     lines: list[str] = []
-    for owner in owners:
-        stated = ledger.guarantee(owner.dataset, unit=owner.unit)
+    for owner, (_, _, stated) in accounts.items():
         if stated is not None and (stated.within or stated.research_only):
             lines += textwrap.wrap(f"{owner.dataset} ({owner.unit}) keeps {stated}.", width)
     return lines
@@ -107,7 +111,9 @@ def _blocks(
 
 
 def _block(share: float) -> str:
-    return " " if share <= 0 else BLOCKS[min(int(share * len(BLOCKS)), len(BLOCKS) - 1)]
+    if share <= 0:
+        return " "
+    return BLOCKS[-1] if share >= 1 else BLOCKS[min(int(share * len(BLOCKS)), len(BLOCKS) - 2)]
 
 
 class _Frame:
@@ -143,7 +149,7 @@ def svg(ledger: Ledger) -> str:
     )
     limit = _limit(ledger.budget)
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
-    names = [f"{owner.dataset} ({owner.unit})" for owner in steps]
+    names = [_short(f"{owner.dataset} ({owner.unit})") for owner in steps]
     longest = max(map(len, ["budget", *names]))
     frame = _Frame(_span(steps), limit, WIDTH - 14 - drawing.CHARACTER * longest)
     _axes(
@@ -164,6 +170,11 @@ def svg(ledger: Ledger) -> str:
     return tostring(root, encoding="unicode")
 
 
+def _short(name: str) -> str:
+    """A name that leaves room for the lines."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def _level(account: tuple[Owner, Sequence[tuple[dt.datetime, float]]]) -> float:
     """What an account has spent by now."""
     return account[1][-1][1]
@@ -175,11 +186,15 @@ def _time_ticks(span: tuple[dt.datetime, dt.datetime]) -> list[Tick]:
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Heights of labels, moved down where two would stand upon each other."""
+    """Heights of labels, moved down where two would stand upon each other, not below the base."""
     placed = list(heights)
     order = sorted(range(len(placed)), key=placed.__getitem__)
     for above, below in pairwise(order):
         placed[below] = max(placed[below], placed[above] + LINE_HEIGHT)
+    lowest = float(HEIGHT - BOTTOM)
+    for k in reversed(order):
+        placed[k] = min(placed[k], lowest)
+        lowest = placed[k] - LINE_HEIGHT
     return placed
 
 

@@ -21,7 +21,9 @@ A cost is a vector (epsilon, delta, rho) with one reading of its guarantee on ea
 
 Charges on the same records add up. Of the disjoint parts of a partition a record is in one, so the
 componentwise greatest total among them counts; partitions add up with each other and with charges
-on the whole.
+on the whole. Under swap neighbors that holds for a record that stays in its part, so the partition
+joins the columns that a swap leaves as they are; an add-remove charge on a part counts twice in a
+swap budget, which pays for leaving one part and for entering another.
 """
 
 import math
@@ -174,7 +176,9 @@ class Spending:
     def add(self, cost: Guarantee, part: Part | None = None) -> None:
         """Count a charge."""
         self.charges += 1
-        self.within = tuple(dict.fromkeys((*self.within, *cost.within)))
+        # A swap release of a part protects a record against others of the same part only.
+        parted = (part.partition,) if part and cost.neighbors is Neighbors.SWAP else ()
+        self.within = tuple(dict.fromkeys((*self.within, *cost.within, *parted)))
         self.research_only = self.research_only or cost.research_only
         if part is None:
             self._total = self._with(cost, part)
