@@ -26,7 +26,7 @@ MOST_RECORDS = 2**31
 MOST_DRAWN = 2**22
 """The same for references that are drawn at random, which need memory."""
 
-MOST_HELD = 2**17
+MOST_HELD = 2**22
 """References of at most so many records are searched, which is faster than the formula."""
 
 CLUSTERS = 20
