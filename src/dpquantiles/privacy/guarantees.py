@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpquantiles import require
@@ -80,7 +81,8 @@ class PureDP(_Stated):
 
     def concentrated(self) -> "ZCDP":
         """epsilon^2 / 2 (Bun, Steinke, arXiv 1605.02065v1, Proposition 1.4)."""
-        return ZCDP(rho=self.epsilon**2 / 2, **self.stated_for)
+        rho = conversions.above(Fraction(self.epsilon) ** 2 / 2)
+        return ZCDP(rho=rho, **self.stated_for)
 
     def as_swap(self) -> "PureDP":
         """Stated for swap neighbors: a swap is a removal and an addition."""
@@ -112,7 +114,13 @@ class ApproxDP(_Stated):
         """Stated for swap neighbors, by group privacy of two records."""
         if self.neighbors is Neighbors.SWAP:
             return self
-        delta = min(1.0, (1 + math.exp(min(self.epsilon, 700.0))) * self.delta)
+        growth = 1 + math.exp(self.epsilon) if self.epsilon < 700 else math.inf
+        delta = growth * self.delta / conversions.SAFE
+        if delta >= 1:
+            raise ValueError(
+                "delta must stay below 1 when it is stated for swap neighbors, where it grows by "
+                f"1 + exp(epsilon), got epsilon={self.epsilon!r}, delta={self.delta!r}"
+            )
         return self._as_swap(epsilon=2 * self.epsilon, delta=delta)
 
 
