@@ -297,6 +297,17 @@ def test_budgets() -> None:
     assert 0.5 * (1 - 1e-12) < spent.rho <= 0.5
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 7])
+def test_rho_is_what_the_walks_cost_rounded_up(m: int) -> None:
+    q = tuple(k / (m + 1) for k in range(1, m + 1))
+    for rho in np.random.default_rng(4).uniform(0.01, 3.0, 200).tolist():
+        mechanism = AboveThreshold.within(ZCDP(rho=rho), q=q)
+        spent = mechanism.guarantee
+        assert isinstance(spent, ZCDP)
+        each = Fraction(mechanism.epsilon) / m
+        assert m * each**2 / 2 <= Fraction(spent.rho) <= Fraction(rho)
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be positive"):
         AboveThreshold(q=(0.5,), epsilon=0)

@@ -40,6 +40,7 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.conversions import above
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -102,7 +103,8 @@ class AboveThreshold:
         """epsilon-differential privacy, or its price as concentrated privacy."""
         neighbors = Neighbors(self.neighbors)
         if self.stated_as == ZCDP.kind:
-            return ZCDP(rho=self.epsilon**2 / (2 * len(self.q)), neighbors=neighbors)
+            rho = above(Fraction(self.epsilon) ** 2 / (2 * len(self.q)))
+            return ZCDP(rho=rho, neighbors=neighbors)
         return PureDP(epsilon=self.epsilon, neighbors=neighbors)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
