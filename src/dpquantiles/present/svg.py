@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
-from dpquantiles.present.axis import Tick, position, ticks
+from dpquantiles.present.axis import Tick, position, share, ticks
 from dpquantiles.release import Release
 
 WIDTH, HEIGHT = 440, 230
@@ -33,9 +33,8 @@ class _Frame:
         return round(self.left + q * (WIDTH - self.left - RIGHT), 1)
 
     def y(self, place: float) -> float:
-        span, floor = self.high - self.low, HEIGHT - BOTTOM - 6
-        share = (place - self.low) / span if span else 0.5
-        return round(floor - share * (floor - TOP), 1)
+        floor = HEIGHT - BOTTOM - 6
+        return round(floor - share(place, self.low, self.high) * (floor - TOP), 1)
 
     def bar(self, value: Any) -> float:
         """The height of an end of an interval, no further out than the frame."""
