@@ -99,7 +99,7 @@ def open_query(
 
 
 def is_many(name: str) -> bool:
-    """Whether a name is a pattern, a folder or an address, which DuckDB resolves."""
+    """Whether a name is a pattern or an address, which DuckDB resolves."""
     if ADDRESS.match(name):
         return True
     return bool(PATTERN.search(name)) and not Path(name).exists()
