@@ -34,7 +34,8 @@ from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.mechanisms.law import Profile
 from dpquantiles.mechanisms.shares import EvenShares, Shares
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, per_call_epsilon

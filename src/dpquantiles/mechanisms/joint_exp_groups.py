@@ -21,7 +21,8 @@ from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.scans import scan_depth
-from dpquantiles.mechanisms.joint_exp import JointExp, Setting
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints

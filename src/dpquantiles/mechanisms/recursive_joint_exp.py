@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
-from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.mechanisms.law import Profile
 from dpquantiles.mechanisms.shares import EvenShares
 from dpquantiles.privacy import Neighbors
