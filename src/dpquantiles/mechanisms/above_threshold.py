@@ -38,7 +38,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.mechanisms import in_order
+from dpquantiles.mechanisms.law import Profile, released, steps_of
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import above
 from dpquantiles.release import Release
@@ -51,9 +52,6 @@ REAL_UNIT = 2.0**-20
 
 SCREEN = 32
 """How many first coins of a rare event are tossed together."""
-
-MOST_ASSIGNMENTS = 12
-"""The law of more quantiles than this is not offered: it sums over their permutations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,23 +259,13 @@ class AboveThresholdLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
-        if len(values) != len(self.walks) or len(values) > MOST_ASSIGNMENTS:
-            raise ValueError(
-                f"values must be {len(self.walks)} answers, at most {MOST_ASSIGNMENTS}, "
-                f"got {len(values)}"
-            )
-        numbers = [self.grid.kind.number(value, "values") for value in values]
-        steps = self.grid.encode(np.array(numbers))
-        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
-            raise ValueError("values must be points of the grid")
-        answer = steps[self.order]
+        answer = steps_of(self.grid, values, len(self.walks))[self.order]
         if (np.diff(answer) < 0).any() or not np.isin(answer, self.steps).all():
             return -math.inf
         places = np.searchsorted(self.steps, answer)
         chances = np.array([self._by_step(walk)[places] for walk in self.walks])
-        # Equal values were counted once for each of their orders.
         _, repeats = np.unique(answer, return_counts=True)
-        return _log_permanent(chances) - sum(math.lgamma(count + 1) for count in repeats)
+        return in_order.log_probability(chances, repeats.tolist())
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
@@ -293,16 +281,3 @@ class AboveThresholdLaw:
     @staticmethod
     def _by_step(walk: Walk) -> Floats:
         return walk.log_probabilities if walk.rising else walk.log_probabilities[::-1]
-
-
-def _log_permanent(log_chances: Floats) -> float:
-    """log of the sum over all ways in which the walks (rows) yield the values (columns)."""
-    rows = len(log_chances)
-    sums = np.full(1 << rows, -math.inf)
-    sums[0] = 0.0
-    for used in range((1 << rows) - 1):
-        for row in range(rows):
-            if not used >> row & 1:
-                term = sums[used] + log_chances[row, used.bit_count()]
-                sums[used | 1 << row] = np.logaddexp(sums[used | 1 << row], term)
-    return float(sums[-1])

@@ -19,6 +19,7 @@ from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.backward import Walk
 from dpquantiles.kernels.forward import Ints, Masses, forward
 from dpquantiles.kernels.scans import Decay
+from dpquantiles.mechanisms.law import steps_of
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.demand import merged
 
@@ -114,7 +115,7 @@ class JointExpLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
-        answer = self._steps(values)
+        answer = steps_of(self.grid, values, len(self.order))[self.order]
         if (np.diff(answer) < 0).any():
             return -math.inf
         utility = self._utility(answer)
@@ -127,16 +128,6 @@ class JointExpLaw:
         steps = np.empty(len(self.order), dtype=np.int64)
         steps[self.order] = self._draw_steps(bits)
         return tuple(self.grid.decode(steps))
-
-    def _steps(self, values: Sequence[Any]) -> Ints:
-        """Values of the grid's type as steps, in ascending order of the quantiles."""
-        if len(values) != len(self.order):
-            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
-        numbers = [self.grid.kind.number(value, "values") for value in values]
-        steps = self.grid.encode(np.array(numbers))
-        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
-            raise ValueError("values must be points of the grid")
-        return steps[self.order]
 
     def _utility(self, answer: Ints) -> float:
         """(1), or -inf when the path leaves the window; ranks outside it need not be known."""

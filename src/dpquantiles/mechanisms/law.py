@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpquantiles import entropy
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
@@ -65,6 +68,17 @@ class Mechanism(Protocol):
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
+
+
+def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
+    """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
+    if len(values) != count:
+        raise ValueError(f"values must be {count} answers, got {len(values)}")
+    numbers = [grid.kind.number(value, "values") for value in values]
+    steps = grid.encode(np.array(numbers))
+    if [grid.kind.number(value, "values") for value in grid.decode(steps)] != numbers:
+        raise ValueError("values must be points of the grid")
+    return steps
 
 
 def released(
