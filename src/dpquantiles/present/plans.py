@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.plans import Estimate, Plan
 from dpquantiles.present import svg
-from dpquantiles.present.html import CELL, PRIVATE, RULE
+from dpquantiles.present.html import PRIVATE, cells
 from dpquantiles.present.text import TRACK, WIDTH, table
 from dpquantiles.present.words import quantile
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
@@ -191,22 +191,7 @@ def html(plan: Plan) -> str:
     SubElement(root, "p").text = f"{title(plan)}."
     tables = SubElement(root, "div", style="display:flex;flex-wrap:wrap;gap:8px 28px")
     for columns in (_mechanisms(plan), _by_quantile(plan, plan[AUTO])):
-        tables.append(_html_table(columns))
+        tables.append(cells(columns, height=320))
     words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
     SubElement(root, "p", style=PRIVATE).text = words
     return tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _html_table(columns: dict[str, list[str]]) -> Element:
-    box = Element("div", style="max-height:320px;overflow:auto")
-    found = SubElement(box, "table", style="border-collapse:collapse;margin:0")
-    head = SubElement(SubElement(found, "thead"), "tr")
-    sides = ["left", *["right"] * (len(columns) - 1)]
-    for name, side in zip(columns, sides, strict=True):
-        SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = name
-    body = SubElement(found, "tbody")
-    for cells in zip(*columns.values(), strict=True):
-        row = SubElement(body, "tr", style="background:transparent")
-        for cell, side in zip(cells, sides, strict=True):
-            SubElement(row, "td", style=f"{CELL}{side};white-space:nowrap").text = cell
-    return box
