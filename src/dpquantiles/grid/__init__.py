@@ -5,9 +5,17 @@ privacy and never raises. `decode` maps steps back to values of the grid's type,
 `encode(decode(i)) == i` for every step i.
 """
 
-from dpquantiles.grid.default import default_grid
+from dpquantiles.grid.default import default_grid, require_grid
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
 
-__all__ = ["FINEST", "MOST_STEPS", "FloatGrid", "Grid", "UniformGrid", "default_grid"]
+__all__ = [
+    "FINEST",
+    "MOST_STEPS",
+    "FloatGrid",
+    "Grid",
+    "UniformGrid",
+    "default_grid",
+    "require_grid",
+]

@@ -1,11 +1,24 @@
-"""The grid of a column of which only public parameters are known."""
+"""The grid that public parameters state, for a column of which nothing else is known."""
 
 from typing import Any
 
+from dpquantiles import require
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid, places_of
 from dpquantiles.kinds import INT64, DecimalUnits, Kind
+
+
+def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
+    """A grid that is given in place of bounds and resolution."""
+    if not isinstance(grid, Grid):
+        raise TypeError(
+            "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
+            f"got {require.shown(grid)}"
+        )
+    if bounds is not None or resolution is not None:
+        raise ValueError("grid must stand alone, got bounds or resolution beside it")
+    return grid
 
 
 def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: Any = None) -> Grid:
