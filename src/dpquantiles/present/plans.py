@@ -12,7 +12,7 @@ from dpquantiles.present import svg
 from dpquantiles.present.html import PRIVATE, cells
 from dpquantiles.present.text import TRACK, WIDTH, table
 from dpquantiles.present.words import quantile
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
+from dpquantiles.privacy import ApproxDP, Guarantee
 
 MOST_ROWS = 19
 """More quantiles than this are shown as an even selection."""
@@ -34,10 +34,8 @@ def _quantiles(plan: Plan) -> str:
 
 def budget(stated: Guarantee) -> str:
     """A budget in short."""
-    if isinstance(stated, ZCDP):
-        return f"rho = {stated.rho:.3g}"
     delta = f", delta = {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
-    return f"epsilon = {stated.epsilon:.3g}{delta}"
+    return f"{stated.measure} = {stated.amount:.3g}{delta}"
 
 
 def render(plan: Plan, width: int = WIDTH, mechanism: str = AUTO) -> str:
@@ -145,7 +143,7 @@ def picture(plan: Plan, curve: Curve) -> str:
     """Error against budget as SVG: the expected error, and above it the 95 % bound."""
     name = curve[0][1].mechanism
     heading = f"Rank error of {name}: {_quantiles(plan)} of {plan.size:,} records"
-    amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
+    amounts = [stated.amount for stated, _ in curve]
     means = [max(estimate.mean, 0.1) for _, estimate in curve]
     bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
     size = {"viewBox": f"0 0 {svg.WIDTH} {svg.HEIGHT + 20}", "width": str(svg.WIDTH)}
@@ -154,7 +152,7 @@ def picture(plan: Plan, curve: Curve) -> str:
     root.attrib |= {"height": str(svg.HEIGHT + 20), "aria-label": heading, "style": style}
     across = _Scale(amounts, 60, svg.WIDTH - svg.RIGHT)
     up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
-    _axes(root, across, up, "rho" if isinstance(curve[0][0], ZCDP) else "epsilon")
+    _axes(root, across, up, plan.budget.measure)
     svg.text(root, (10, 16), heading, anchor="start")
     for errors, dash, label, below in (
         (means, "none", "expected", 14),

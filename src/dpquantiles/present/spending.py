@@ -11,7 +11,7 @@ from dpquantiles.ledger.books import Owner
 from dpquantiles.present import svg as drawing
 from dpquantiles.present import text as tables
 from dpquantiles.present.axis import EPOCH, Tick, position, ticks
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
+from dpquantiles.privacy import ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 """Levels of a picture in a line: the last is the whole budget."""
@@ -35,20 +35,16 @@ def _steps(ledger: Ledger) -> Steps:
     return found
 
 
-def _limit(budget: Guarantee) -> float:
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
-
-
 def _measure(budget: Guarantee) -> str:
     if isinstance(budget, ApproxDP):
         return f"epsilon at delta = {budget.delta:g}"
-    return "rho" if isinstance(budget, ZCDP) else "epsilon"
+    return budget.measure
 
 
 def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     """A table of all accounts, each with its spending over time."""
     budget, steps = ledger.budget, _steps(ledger)
-    stated = f"{_limit(budget):g} ({_measure(budget)}, {budget.neighbors} neighbors)"
+    stated = f"{budget.amount:g} ({_measure(budget)}, {budget.neighbors} neighbors)"
     lines = [f"Budget of every data set: {stated}."]
     if not steps:
         return "\n".join([*lines, "Nothing has been charged yet."])
@@ -61,7 +57,7 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         "remaining": [f"{ledger.remaining(o.dataset, unit=o.unit):.6g}" for o in steps],
     }
     first, last = _span(steps)
-    pictures = [f" {_blocks(p, (first, last), _limit(ledger.budget))}" for p in steps.values()]
+    pictures = [f" {_blocks(p, (first, last), ledger.budget.amount)}" for p in steps.values()]
     legend = (
         f"Pictures: from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; a full block is the "
         "whole budget."
@@ -141,7 +137,7 @@ def svg(ledger: Ledger) -> str:
             "style": "max-width:100%;font:11px system-ui,sans-serif",
         },
     )
-    limit = _limit(ledger.budget)
+    limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
     names = [f"{owner.dataset} ({owner.unit})" for owner in steps]
     longest = max(map(len, ["budget", *names]))

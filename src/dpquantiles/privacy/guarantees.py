@@ -21,6 +21,8 @@ class _Stated:
     """
 
     kind: ClassVar[str]
+    measure: ClassVar[str] = "epsilon"
+    """What a guarantee of this kind is counted in."""
     neighbors: Neighbors = Neighbors.SWAP
     research_only: bool = False
     unit: str | None = None
@@ -30,6 +32,12 @@ class _Stated:
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
         object.__setattr__(self, "within", tuple(self.within))
+
+    @property
+    def amount(self) -> float:
+        """How much of its measure."""
+        amount: float = getattr(self, self.measure)
+        return amount
 
     @property
     def stated_for(self) -> dict[str, Any]:
@@ -132,6 +140,7 @@ class ZCDP(_Stated):
     """
 
     kind: ClassVar[str] = "concentrated"
+    measure: ClassVar[str] = "rho"
     rho: float
 
     def __post_init__(self) -> None:
