@@ -131,7 +131,7 @@ def _parquet(name: str, column: str, type_name: str | None) -> LazyColumn:
     from dpquantiles.sources import duckdb
 
     opened = duckdb.open_parquet(name)
-    files.position(opened.relation.columns, column, Path(name))
+    files.position(opened.relation.columns, column, name)
     return _as_type(LazyColumn.of(opened.table, column, opened.percent), column, type_name)
 
 
