@@ -195,8 +195,11 @@ def test_parquet_errors(table: Path, library: str, monkeypatch: pytest.MonkeyPat
     with pytest.raises(TypeError, match=r"column 'text': .* got .*text"):
         read_column(table, "text")
     cut = write(table.parent, table.read_bytes()[:-40], "cut.parquet")
-    with pytest.raises(ValueError, match="may be cut off or damaged"):
+    with pytest.raises(ValueError, match="may be cut off or damaged") as caught:
         read_column(cut, "int")
+    # A traceback shows the cause of an error as well, and what a library quotes in it.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -185,7 +185,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         raise ValueError(
             f"'{path}' cannot be read as a Parquet file ({type(error).__name__}); "
             "it may be cut off or damaged, so write it again"
-        ) from error
+        ) from None
 
 
 def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
