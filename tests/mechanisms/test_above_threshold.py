@@ -311,6 +311,8 @@ def test_rho_is_what_the_walks_cost_rounded_up(m: int) -> None:
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be positive"):
         AboveThreshold(q=(0.5,), epsilon=0)
+    with pytest.raises(ValueError, match=r"epsilon must leave at least 2\*\*-40"):
+        AboveThreshold(q=(0.1, 0.5), epsilon=2e-12)
     with pytest.raises(ValueError, match="neighbors must be one of"):
         AboveThreshold(q=(0.5,), epsilon=1, neighbors="none")
     with pytest.raises(ValueError, match="candidates must be at least 2, got 1"):

@@ -83,6 +83,11 @@ class AboveThreshold:
         count = require.count(minimum=2, candidates=self.candidates)
         object.__setattr__(self, "candidates", count)
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
+        if min(map(self.rate, self.q)) < draws.LEAST_RATE:
+            raise ValueError(
+                "epsilon must leave at least 2**-40 for the noise of every quantile, "
+                f"got {self.epsilon!r}; take a larger epsilon"
+            )
 
     @classmethod
     def within(

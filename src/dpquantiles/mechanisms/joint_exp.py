@@ -57,6 +57,9 @@ MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass; data as large are needed to fill
 them, at 40 bytes a cell."""
 
+LEAST_RATE = 2.0**-60
+"""A smaller rate is refused, because rounding costs more; but windows must be numbers till then."""
+
 MOST_RATE = 2.0**40
 """A larger rate changes no answer; beyond about 2**60 its logarithms swallow the scales of gaps."""
 
@@ -171,7 +174,7 @@ class JointExp:
             )
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
-        nominal = min(self.epsilon / (2 * delta), MOST_RATE)
+        nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
         reach = self.reach or _default_reach(nominal, delta, log_volume)
         cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
         longest = 2 * reach + 1 + cap
