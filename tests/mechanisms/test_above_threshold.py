@@ -17,6 +17,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
+from dpquantiles.kernels import draws
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import above_threshold
 from dpquantiles.mechanisms.above_threshold import AboveThreshold, Walk, candidate_steps
@@ -186,7 +187,7 @@ def test_rare_stops_have_their_exact_chance() -> None:
 
 def test_geometric_noise_is_exact() -> None:
     bits, rate = random.Random(6), Fraction(3, 7)
-    seen = Counter(above_threshold._geometric(bits, rate) for _ in range(20_000))
+    seen = Counter(draws.geometric(bits, rate) for _ in range(20_000))
     chances = [math.exp(-rate * k) * -math.expm1(-rate) for k in range(12)]
     expected = [20_000 * c for c in [*chances, math.exp(-rate * 12)]]
     observed = [seen[k] for k in range(12)]
@@ -378,7 +379,7 @@ def skip_the_rest_of_the_coins(patch: Patch) -> None:
 
 def always_pass_the_first_whole_number(patch: Patch) -> None:
     def threshold(walk: Walk, bits: random.Random) -> int:
-        return math.ceil(walk.target) + 1 + above_threshold._geometric(bits, walk.rate)
+        return math.ceil(walk.target) + 1 + draws.geometric(bits, walk.rate)
 
     patch.setattr(Walk, "_threshold", threshold)
 

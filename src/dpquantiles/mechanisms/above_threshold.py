@@ -182,7 +182,7 @@ class Walk:
         first = math.ceil(self.target)
         if not draws.bernoulli_exp(bits, self.rate * (first - self.target)):
             return first
-        return first + 1 + _geometric(bits, self.rate)
+        return first + 1 + draws.geometric(bits, self.rate)
 
     def _screened(self, missing: Ints, bits: Bits) -> list[tuple[int, int]]:
         """Positions that survive the first coins of (3), and how many those were.
@@ -236,21 +236,6 @@ def _rest_of_unit_coin(bits: Bits) -> bool:
     while draws.below(bits, tosses) == 0:
         tosses += 1
     return tosses % 2 == 1
-
-
-def _geometric(bits: Bits, rate: Fraction) -> int:
-    """k = 0, 1, ... with P[at least k] = exp(-rate k), exactly.
-
-    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2, without its sign.
-    """
-    while True:
-        remainder = draws.below(bits, rate.denominator)
-        if draws.bernoulli_exp(bits, Fraction(remainder, rate.denominator)):
-            break
-    quotient = 0
-    while draws.bernoulli_exp(bits, Fraction(1)):
-        quotient += 1
-    return (remainder + rate.denominator * quotient) // rate.numerator
 
 
 @dataclass(frozen=True, eq=False)
