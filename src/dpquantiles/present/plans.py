@@ -146,10 +146,7 @@ def picture(plan: Plan, curve: Curve) -> str:
     amounts = [stated.amount for stated, _ in curve]
     means = [max(estimate.mean, 0.1) for _, estimate in curve]
     bounds = [max(estimate.worst, 0.1) for _, estimate in curve]
-    size = {"viewBox": f"0 0 {svg.WIDTH} {svg.HEIGHT + 20}", "width": str(svg.WIDTH)}
-    style = "max-width:100%;font:11px system-ui,sans-serif"
-    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", **size})
-    root.attrib |= {"height": str(svg.HEIGHT + 20), "aria-label": heading, "style": style}
+    root = svg.canvas(heading, svg.WIDTH, svg.HEIGHT + 20)
     across = _Scale(amounts, 60, svg.WIDTH - svg.RIGHT)
     up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
     _axes(root, across, up, plan.budget.measure)

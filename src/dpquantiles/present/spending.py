@@ -125,18 +125,7 @@ class _Frame:
 
 def svg(ledger: Ledger) -> str:
     """Spending over time, one line for each account, under the line of the budget."""
-    root = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "role": "img",
-            "aria-label": "Spending over time",
-            "style": "max-width:100%;font:11px system-ui,sans-serif",
-        },
-    )
+    root = drawing.canvas("Spending over time", WIDTH, HEIGHT)
     limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
     names = [f"{owner.dataset} ({owner.unit})" for owner in steps]

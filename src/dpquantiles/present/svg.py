@@ -46,18 +46,7 @@ def picture(release: Release) -> Element:
     seen = [*release.values, *_known_ends(release)]
     marks = ticks(seen, VALUE_TICKS)
     frame = _Frame(seen, marks)
-    root = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "role": "img",
-            "aria-label": "Released values by quantile",
-            "style": "max-width:100%;font:11px system-ui,sans-serif",
-        },
-    )
+    root = canvas("Released values by quantile", WIDTH, HEIGHT)
     _value_axis(root, frame, marks)
     _quantile_axis(root, frame)
     if release.ranks is not None:
@@ -107,6 +96,22 @@ def _curve(root: Element, frame: _Frame, release: Release) -> None:
     radius = "3.2" if len(points) <= 25 else "1.6"
     for x, y in points:
         SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": CURVE})
+
+
+def canvas(label: str, width: int, height: int) -> Element:
+    """An empty picture, and what it is called for those who cannot see it."""
+    return Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width} {height}",
+            "width": str(width),
+            "height": str(height),
+            "role": "img",
+            "aria-label": label,
+            "style": "max-width:100%;font:11px system-ui,sans-serif",
+        },
+    )
 
 
 def line(
