@@ -32,7 +32,7 @@ from dpquantiles.kernels import precision
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
-from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.mechanisms.law import Profile, released, require_size
 from dpquantiles.privacy import (
     ZCDP,
     Guarantee,
@@ -95,14 +95,7 @@ class JointExp:
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
         if self.reach is not None:
             object.__setattr__(self, "reach", require.count(minimum=1, reach=self.reach))
-        if self.size is not None:
-            if self.neighbors is Neighbors.SWAP:
-                raise ValueError(
-                    f"size must be left out under swap neighbors, where the number of records "
-                    f"is public, got {self.size!r}; for a protected number of records use "
-                    "neighbors='add-remove'"
-                )
-            object.__setattr__(self, "size", require.count(size=self.size))
+        object.__setattr__(self, "size", require_size(self.size, Neighbors(self.neighbors)))
 
     @classmethod
     def within(

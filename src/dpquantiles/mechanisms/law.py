@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import entropy
+from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -68,6 +68,18 @@ class Mechanism(Protocol):
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
+
+
+def require_size(size: int | None, neighbors: Neighbors) -> int | None:
+    """A public number of records, which add-remove neighbors leave to be stated, or None."""
+    if size is None:
+        return None
+    if neighbors is Neighbors.SWAP:
+        raise ValueError(
+            "size must be left out under swap neighbors, where the number of records is public, "
+            f"got {size!r}; for a protected number of records use neighbors='add-remove'"
+        )
+    return require.count(size=size)
 
 
 def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
