@@ -158,3 +158,24 @@ def test_zcdp_inverses_agree(epsilon: float, delta: float) -> None:
 def test_bad_numbers_are_refused(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "words"),
+    [
+        (1.0, 6, "1"),
+        (0.1, 6, "0.1"),
+        (1e-6, 6, "1e-06"),
+        (1 / 3, 6, "0.333334"),
+        (2 / 3, 6, "0.666667"),
+        (1.0000001, 6, "1.00001"),
+        (123456.1, 6, "123457"),
+        (1234567.0, 6, "1.23457e+06"),
+        (math.exp(1.1), 3, "3.01"),
+        (math.e, 3, "2.72"),
+        (5e-324, 6, "4.94066e-324"),
+    ],
+)
+def test_words_say_no_less(number: float, digits: int, words: str) -> None:
+    assert privacy.conversions.in_words(number, digits) == words
+    assert float(words) >= number

@@ -5,6 +5,7 @@ Every search ends on the side where the stated guarantee holds.
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import lru_cache
 
@@ -27,6 +28,15 @@ def below(number: Fraction) -> float:
 def above(number: Fraction) -> float:
     """The least double that is not below a number."""
     return -below(-number)
+
+
+def in_words(number: float, digits: int = 6) -> str:
+    """A number in few digits that say no less than it is."""
+    nearest = f"{number:.{digits}g}"
+    if float(nearest) >= number:
+        return nearest
+    upward = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(upward.create_decimal(repr(number))):.{digits}g}"
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from dpquantiles import require
 from dpquantiles.privacy import conversions
+from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.neighbors import Neighbors
 
 RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, so not exact"
@@ -76,7 +77,7 @@ class PureDP(_Stated):
         object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
 
     def __str__(self) -> str:
-        return self._sentence(f"{self.epsilon:g}-differential privacy")
+        return self._sentence(f"{in_words(self.epsilon)}-differential privacy")
 
     @property
     def odds(self) -> float:
@@ -116,7 +117,8 @@ class ApproxDP(_Stated):
         object.__setattr__(self, "delta", require.fraction(delta=self.delta))
 
     def __str__(self) -> str:
-        return self._sentence(f"({self.epsilon:g}, {self.delta:g})-differential privacy")
+        both = f"({in_words(self.epsilon)}, {in_words(self.delta)})"
+        return self._sentence(f"{both}-differential privacy")
 
     def as_swap(self) -> "ApproxDP":
         """Stated for swap neighbors, by group privacy of two records."""
@@ -148,7 +150,7 @@ class ZCDP(_Stated):
         object.__setattr__(self, "rho", require.positive(rho=self.rho))
 
     def __str__(self) -> str:
-        return self._sentence(f"{self.rho:g}-zero-concentrated differential privacy")
+        return self._sentence(f"{in_words(self.rho)}-zero-concentrated differential privacy")
 
     def approximate(self, delta: float) -> ApproxDP:
         """The least epsilon at this delta, by the tight conversion."""
