@@ -50,9 +50,10 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_make_targets_that_the_readme_names_exist() -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for target in re.findall(r"make (\w[\w-]*)", (ROOT / "README.md").read_text("utf-8")):
+    for target in re.findall(r"(?:`|\$ (?:\w+=\S+ )?)make\s+(\w[\w-]*)", page.read_text("utf-8")):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 

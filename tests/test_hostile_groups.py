@@ -161,6 +161,36 @@ def test_objects_are_units_as_python_compares_them() -> None:
     assert len(kept(pd.DataFrame({"u": mixed, "v": range(4)}))) == 2
 
 
+def secret(*_: object) -> Any:
+    raise ValueError("secret")
+
+
+HOSTILE = [
+    type("NoHash", (), {"__hash__": secret}),
+    type("NoComparison", (), {"__hash__": lambda _: hash(1), "__eq__": secret}),
+    type("NoWords", (), {"__hash__": None, "__repr__": secret}),
+    type("NoText", (), {"__str__": secret}),
+]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_objects_that_raise_name_nothing_and_raise_nothing(hostile: Any) -> None:
+    """They are rows without a name, and change nothing for the names of others."""
+    names = np.array([hostile(), 1, hostile(), 1.0, "1", None], dtype=object)
+    codes = units._object_codes(names.tolist(), pd.isna(names))
+    others = units._object_codes([1, 1.0, "1"], np.zeros(3, dtype=bool))
+    assert codes[1] == codes[3] != codes[4]
+    assert others[0] == others[1] != others[2]
+    assert {codes[0], codes[2]}.isdisjoint(codes[[1, 3, 4]].tolist())
+    assert codes[5] == -1
+    table = pd.DataFrame({"u": names, "g": names, "v": range(6)})
+    assert len(dpq.median(table, column="v", unit="u", epsilon=1.0, bounds=(0, 9))) == 1
+    release = ask(table, keys=["1", "None"])
+    assert release.provenance["sizes"] == [2, 0]
+    private = {"keys": "private", "neighbors": "add-remove", "epsilon": 1.0, "delta": 1e-6}
+    assert len(ask(table, **private)) == 0
+
+
 @pytest.mark.parametrize("library", LAZY)
 @pytest.mark.parametrize("name", ["dpq_u", "dpq_order", "dpq_absent", "dpq_column_0", "dpq_row"])
 def test_columns_may_have_the_names_that_are_used_inside(library: str, name: str) -> None:

@@ -100,7 +100,7 @@ def plot(axes: Axes, curve: Curve, look: Look, *, least: float = 0.0) -> None:
 
 
 def band(curve: Curve, least: float = 0.0) -> tuple[Floats, Floats]:
-    """One standard error on either side, cut where a log axis would run away towards zero."""
+    """One standard error on either side, cut where a log axis would run away toward zero."""
     low = np.maximum(curve.mean - curve.error, curve.mean / DEEPEST)
     return np.maximum(low, least), np.maximum(curve.mean + curve.error, least)
 

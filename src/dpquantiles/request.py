@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dpquantiles import require
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, require_grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
@@ -33,20 +33,11 @@ class Request:
         if self.bounds is not None:
             object.__setattr__(self, "bounds", require.pair(bounds=self.bounds))
         if self.grid is not None:
-            self._check_grid()
+            require_grid(self.grid, self.bounds, self.resolution)
         object.__setattr__(self, "missing", self._missing_policy())
         require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
         usual = JointExp.name if self.mechanism == AUTO else self.mechanism
         object.__setattr__(self, "_usual", self._built(usual))
-
-    def _check_grid(self) -> None:
-        if not isinstance(self.grid, Grid):
-            raise TypeError(
-                "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
-                f"got {require.shown(self.grid)}"
-            )
-        if self.bounds is not None or self.resolution is not None:
-            raise ValueError("grid must stand alone, got bounds or resolution beside it")
 
     def _missing_policy(self) -> Any:
         swap = self.budget.neighbors is Neighbors.SWAP

@@ -1,6 +1,9 @@
 """`dpquantiles doctor`: what is there, what is not, and whether the core works."""
 
+import re
+import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +39,12 @@ def test_a_broken_core(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.code == 1
     assert "failed  secure random bits: NotImplementedError: no entropy here" in done.out
     assert "failed  wrong: wrong result" in done.out
+
+
+def test_every_library_of_the_project_is_looked_for() -> None:
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {extra for extra, _ in doctor.OPTIONAL.values()}
+    assert extras == set(project["optional-dependencies"]) - {"dev"}
+    needed = {re.split(r"\W", line)[0] for line in project["dependencies"] if ";" not in line}
+    assert needed == set(doctor.CORE)

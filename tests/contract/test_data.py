@@ -35,7 +35,7 @@ RAW = np.array([2**62, -(2**62), 0, 1, -1, -(2**63)])
 
 @contextmanager
 def strict_surroundings() -> Iterator[None]:
-    """A caller who turned every setting towards raising, and prints nothing."""
+    """A caller who turned every setting toward raising, and prints nothing."""
     traps = list(decimal.getcontext().traps)
     out, err = io.StringIO(), io.StringIO()
     with (

@@ -10,7 +10,7 @@ import dpquantiles as dpq
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import precision
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
-from dpquantiles.mechanisms.joint_exp import JointExpLaw
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 
 ZERO = Decimal(0)
 

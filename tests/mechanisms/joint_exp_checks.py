@@ -16,7 +16,8 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
-from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP, JointExpLaw
+from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.views import RecordingView, WindowView
 
 Answer = tuple[int, ...]

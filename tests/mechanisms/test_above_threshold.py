@@ -17,6 +17,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
+from dpquantiles.kernels import draws
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import above_threshold
 from dpquantiles.mechanisms.above_threshold import AboveThreshold, Walk, candidate_steps
@@ -186,7 +187,7 @@ def test_rare_stops_have_their_exact_chance() -> None:
 
 def test_geometric_noise_is_exact() -> None:
     bits, rate = random.Random(6), Fraction(3, 7)
-    seen = Counter(above_threshold._geometric(bits, rate) for _ in range(20_000))
+    seen = Counter(draws.geometric(bits, rate) for _ in range(20_000))
     chances = [math.exp(-rate * k) * -math.expm1(-rate) for k in range(12)]
     expected = [20_000 * c for c in [*chances, math.exp(-rate * 12)]]
     observed = [seen[k] for k in range(12)]
@@ -297,10 +298,23 @@ def test_budgets() -> None:
     assert 0.5 * (1 - 1e-12) < spent.rho <= 0.5
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 7])
+def test_rho_is_what_the_walks_cost_rounded_up(m: int) -> None:
+    q = tuple(k / (m + 1) for k in range(1, m + 1))
+    for rho in np.random.default_rng(4).uniform(0.01, 3.0, 200).tolist():
+        mechanism = AboveThreshold.within(ZCDP(rho=rho), q=q)
+        spent = mechanism.guarantee
+        assert isinstance(spent, ZCDP)
+        each = Fraction(mechanism.epsilon) / m
+        assert m * each**2 / 2 <= Fraction(spent.rho) <= Fraction(rho)
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be positive"):
         AboveThreshold(q=(0.5,), epsilon=0)
-    with pytest.raises(ValueError, match=r"at least 2\*\*-40 per quantile, got 5e-19"):
+    with pytest.raises(ValueError, match=r"epsilon must leave at least 2\*\*-40"):
+        AboveThreshold(q=(0.1, 0.5), epsilon=2e-12)
+    with pytest.raises(ValueError, match=r"epsilon must leave at least 2\*\*-40"):
         AboveThreshold(q=(0.5,), epsilon=1e-18)  # thresholds would not fit into 64 bits
     with pytest.raises(ValueError, match="neighbors must be one of"):
         AboveThreshold(q=(0.5,), epsilon=1, neighbors="none")
@@ -367,7 +381,7 @@ def skip_the_rest_of_the_coins(patch: Patch) -> None:
 
 def always_pass_the_first_whole_number(patch: Patch) -> None:
     def threshold(walk: Walk, bits: random.Random) -> int:
-        return math.ceil(walk.target) + 1 + above_threshold._geometric(bits, walk.rate)
+        return math.ceil(walk.target) + 1 + draws.geometric(bits, walk.rate)
 
     patch.setattr(Walk, "_threshold", threshold)
 

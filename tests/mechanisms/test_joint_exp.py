@@ -373,3 +373,20 @@ def test_more_answers_than_its_precision_allows_are_refused() -> None:
     q = tuple(k / 1600 for k in range(1, 1600))
     with pytest.raises(DemandTooLarge, match=r"at most 1500 quantiles.*recursive_joint_exp"):
         dpq.JointExp(q=q, epsilon=1.0).demand(10)
+
+
+@pytest.mark.parametrize("reach", [None, 5])
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-307, 1e-100, 1e-17])
+def test_hopeless_budgets_are_refused_in_words(
+    epsilon: float, neighbors: str, reach: int | None
+) -> None:
+    # A fifth of the least double, which would buy a private count, is nothing.
+    with pytest.raises(ValueError, match=r"larger epsilon|epsilon must be positive .* got 0\.0"):
+        dpq.quantiles(
+            range(100), [0.5], epsilon=epsilon, neighbors=neighbors, mechanism="joint_exp"
+        )
+    size = None if neighbors == "swap" else 100
+    mechanism = dpq.JointExp(q=(0.5,), epsilon=epsilon, neighbors=neighbors, reach=reach, size=size)
+    with pytest.raises(ValueError, match="larger epsilon"):
+        mechanism.demand(100)

@@ -209,13 +209,13 @@ def test_groups_that_do_not_pass_together_are_drawn_one_by_one() -> None:
     groups = Groups.of(grid, codes, rng.integers(0, 10**6, len(codes)), 3)
     mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0)
     setting = joint_exp_groups._setting(mechanism, grid.size)
-    assert joint_exp_groups._pass_together(setting, groups.n, 1).tolist() == [False, True, True]
+    assert joint_exp_groups._pass_together(setting, groups.n).tolist() == [False, True, True]
     large, _, _ = draw_groups(mechanism, groups, groups.n, random.Random(1))
     assert abs(large[0] - 500_000) < 20_000
     many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), epsilon=1.0)
     logarithms = joint_exp_groups._setting(many, grid.size)
     assert isinstance(logarithms.algebra, Logarithms)
-    assert not joint_exp_groups._pass_together(logarithms, groups.n, 99).any()
+    assert not joint_exp_groups._pass_together(logarithms, groups.n).any()
     assert [len(a) for a in draw_groups(many, groups, groups.n, random.Random(1))] == [99] * 3
 
 

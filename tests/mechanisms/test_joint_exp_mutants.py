@@ -11,7 +11,8 @@ import dpquantiles as dpq
 from dpquantiles.kernels import backward, draws
 from dpquantiles.kernels.gaps import OpenGaps
 from dpquantiles.mechanisms import joint_exp
-from dpquantiles.mechanisms.joint_exp import Geometry, JointExp, JointExpLaw
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, runs
 from dpquantiles.views import Demand
 from tests.mechanisms import joint_exp_checks as checks
 
@@ -44,11 +45,9 @@ def shorten_the_window(patch: Patch) -> None:
 
 
 def shorten_the_demand(patch: Patch) -> None:
-    original = joint_exp._runs
-
     def demand(mechanism: JointExp, n: int, grid: Any) -> Demand:
-        runs = original(mechanism._geometry(n, grid.size), n)
-        return Demand(runs=tuple(run[:-1] for run in runs))
+        whole = runs(mechanism._geometry(n, grid.size), n)
+        return Demand(runs=tuple(run[:-1] for run in whole))
 
     patch.setattr(JointExp, "demand", demand)
 

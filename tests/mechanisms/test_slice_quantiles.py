@@ -15,6 +15,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from dpquantiles.entropy import SEEDED_NOTE
+from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import REAL
@@ -242,6 +243,14 @@ def test_too_few_records_are_refused() -> None:
     small = SliceQuantiles(q=DECILES, epsilon=1.0, neighbors="add-remove", size=1000)
     with pytest.raises(ValueError, match="size must be at least about"):
         small.demand(10**9, REALS)
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-6, 2e-9])
+def test_windows_beyond_memory_are_refused(epsilon: float) -> None:
+    """By public numbers, at once; a budget ten times as large as the first is met."""
+    with pytest.raises(DemandTooLarge, match=r"needs windows of \d+ ranks around each quantile"):
+        SliceQuantiles(q=(0.5,), epsilon=epsilon).demand(1000, UniformGrid(0, 100))
+    SliceQuantiles(q=(0.5,), epsilon=1e-3).demand(1000, UniformGrid(0, 100))
 
 
 def test_the_size_that_a_refusal_names_is_enough() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from dpquantiles.intervals import Intervals
 from dpquantiles.present import text
+from dpquantiles.present.axis import ticks
+from dpquantiles.present.html import render
 from dpquantiles.release import Release
 from dpquantiles.sources.cells import parse
 from tests.present.releases import EVERY_TYPE, release, with_intervals
@@ -75,3 +77,10 @@ def test_intervals_in_csv_read_back() -> None:
 def test_one_value_has_no_picture() -> None:
     assert text.dots([7]) == []
     assert text.dots([7, 7]) == []
+
+
+def test_values_further_apart_than_a_double_can_say() -> None:
+    wide = release([-1.6e308, 0.0, 1.6e308], "float")
+    assert [line.count(text.LINE) for line in text.render(wide).splitlines()[1:4]] == [0, 18, 35]
+    assert "nan" not in render(wide)
+    assert [tick.label for tick in ticks(wide.values, 5)][:2] == ["-1.5e308", "-1e308"]

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from dpquantiles.present import words
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from tests.present.releases import release
 
 
@@ -61,3 +61,11 @@ def test_other_values_are_complete() -> None:
 def test_quantiles_are_written_without_noise() -> None:
     assert words.quantile(0.1 + 0.2) == "0.3"
     assert words.quantile(0.999999999) == "0.999999999"
+
+
+def test_a_promise_is_never_rounded_down() -> None:
+    shown = words.guarantee(PureDP(epsilon=1.1000004))
+    assert "a factor of 3.01 " in shown  # exp(1.1) is 3.004
+    assert "epsilon = 1.10001)" in shown
+    assert str(ZCDP(rho=1 / 3)).startswith("0.333334-zero-concentrated")
+    assert str(ApproxDP(epsilon=1 / 3, delta=1e-7 / 3)).startswith("(0.333334, 3.33334e-08)-")

@@ -1,9 +1,12 @@
 """What several releases cost together."""
 
-import math
 import random
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpquantiles as dpq
 from dpquantiles import privacy
@@ -65,8 +68,50 @@ def test_mixed_neighbors_are_stated_for_swap() -> None:
     assert privacy.total([PureDP(epsilon=1, neighbors=add), PureDP(epsilon=1)]).neighbors == "swap"
     assert PureDP(epsilon=1, neighbors=add).as_swap() == PureDP(epsilon=2)
     assert ZCDP(rho=1, neighbors=add).as_swap() == ZCDP(rho=4)
-    two = ApproxDP(epsilon=1, delta=1e-6, neighbors=add).as_swap()
-    assert two == ApproxDP(epsilon=2, delta=(1 + math.e) * 1e-6)
+    delta = 1e-6
+    two = ApproxDP(epsilon=1, delta=delta, neighbors=add).as_swap()
+    with localcontext(prec=40):
+        exact = (1 + Decimal(1).exp()) * Decimal(delta)
+        assert two.epsilon == 2
+        assert exact <= Decimal(two.delta) <= exact * (1 + Decimal("1e-11"))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(5.0, 0.01), (710.0, 1e-300), (1e5, 1e-9)])
+def test_a_delta_that_swaps_raise_to_one_is_refused(epsilon: float, delta: float) -> None:
+    parts: list[Guarantee] = [
+        ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE),
+        PureDP(epsilon=1),
+    ]
+    with pytest.raises(ValueError, match="delta must stay below 1 when it is stated for swap"):
+        privacy.total(parts)
+
+
+epsilons = st.lists(st.floats(1e-3, 10), min_size=1, max_size=8)
+
+
+@given(epsilons, epsilons)
+def test_sums_are_never_rounded_down(pure: list[float], rhos: list[float]) -> None:
+    added = sum(map(Fraction, pure))
+    found = privacy.total(list(map(_pure, pure)))
+    assert isinstance(found, PureDP)
+    assert added <= Fraction(found.epsilon) <= added * (1 + Fraction(1, 2**51))
+    squares = sum(Fraction(epsilon) ** 2 / 2 for epsilon in pure) + sum(map(Fraction, rhos))
+    mixed = privacy.total([*map(_pure, pure), *(ZCDP(rho=rho) for rho in rhos)])
+    assert isinstance(mixed, ZCDP)
+    assert squares <= Fraction(mixed.rho) <= squares * (1 + Fraction(1, 2**51))
+    assert all(Fraction(_pure(e).concentrated().rho) >= Fraction(e) ** 2 / 2 for e in pure)
+
+
+def _pure(epsilon: float) -> PureDP:
+    return PureDP(epsilon=epsilon)
+
+
+@given(epsilons)
+def test_approximate_sums_are_never_rounded_down(epsilons: list[float]) -> None:
+    found = privacy.total([ApproxDP(epsilon=e, delta=e / 1e6) for e in epsilons])
+    assert isinstance(found, ApproxDP)
+    assert Fraction(found.epsilon) >= sum(map(Fraction, epsilons))
+    assert Fraction(found.delta) >= sum(Fraction(e / 1e6) for e in epsilons)
 
 
 def test_research_stays_research() -> None:
@@ -113,3 +158,20 @@ def test_events_of_dp_accounting() -> None:
     assert isinstance(rho, accounting.ComposedDpEvent)
     with pytest.raises(ValueError, match="pure or concentrated"):
         privacy.to_events([ApproxDP(epsilon=1, delta=1e-6)])
+
+
+def test_events_never_promise_more() -> None:
+    """Beyond what doubles hold there is no noise left, and mixed neighbors are stated for swap."""
+    pytest.importorskip("dp_accounting")
+    (large,) = privacy.to_events([PureDP(epsilon=800.0)]).events
+    assert large.noise_parameter == 0
+    with localcontext(prec=40):
+        for epsilon in (0.1, 1.0, 3.7, 30.0, 600.0):
+            (event,) = privacy.to_events([PureDP(epsilon=epsilon)]).events
+            exact = 2 / (1 + Decimal(epsilon).exp())
+            assert exact * (1 - Decimal("1e-11")) <= Decimal(event.noise_parameter) <= exact
+    mixed = [PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE), PureDP(epsilon=1.0)]
+    doubled = privacy.to_events([PureDP(epsilon=2.0), PureDP(epsilon=1.0)])
+    assert privacy.to_events(mixed) == doubled
+    with pytest.raises(ValueError, match="parts must all protect the same unit"):
+        privacy.to_events([PureDP(epsilon=1.0), PureDP(epsilon=1.0, unit="person")])

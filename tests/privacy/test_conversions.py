@@ -3,6 +3,7 @@
 import itertools
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -41,6 +42,46 @@ def test_composed_delta_is_the_worst_mixture_of_losses() -> None:
         )
         worst = max(worst, delta)
     assert privacy.composed_delta(per_call, epsilon, 2) == pytest.approx(worst, rel=1e-3)
+
+
+def excess(t: Decimal, per_call: float, epsilon: float, calls: int) -> Decimal:
+    """The sum of the theorem for one t, in the precision of the context."""
+    p = ((-t).exp() - (-Decimal(per_call)).exp()) / (1 - (-Decimal(per_call)).exp())
+    return sum(
+        (
+            math.comb(calls, i) * p ** (calls - i) * (1 - p) ** i * max(Decimal(0), gain)
+            for i in range(calls + 1)
+            for gain in [(calls * t - i * Decimal(per_call)).exp() - Decimal(epsilon).exp()]
+        ),
+        Decimal(0),
+    )
+
+
+@pytest.mark.parametrize("calls", [1, 9, 200])
+@pytest.mark.parametrize(
+    ("per_call", "epsilon"), [(1e-5, 2e-6), (1e-3, 9e-4), (0.1, 0.05), (7.0, 6.5)]
+)
+def test_composed_delta_is_rounded_up(per_call: float, epsilon: float, calls: int) -> None:
+    """Against sixty decimals, at its own t of every level."""
+    with localcontext(prec=60):
+        levels = (Decimal(epsilon) + k * Decimal(per_call) for k in range(1, calls + 1))
+        found = [excess(t / (calls + 1), per_call, epsilon, calls) for t in levels]
+        exact = min(Decimal(1), max(found))
+        stated = Decimal(privacy.composed_delta(per_call, epsilon, calls))
+        assert exact <= stated <= exact * (1 + Decimal("1e-6")) + Decimal("1e-11")
+
+
+@pytest.mark.parametrize("epsilon", [50.0, 200.0, 600.0, 1000.0, 1e5])
+def test_large_budgets_compose_as_well(epsilon: float) -> None:
+    each = privacy.per_call_epsilon(epsilon, 1e-6, 9)
+    assert epsilon / 9 < each < epsilon / 9 + 1
+    assert privacy.composed_epsilon(each, 1e-6, 9) == pytest.approx(epsilon)
+
+
+def test_a_delta_below_all_rounding_buys_nothing() -> None:
+    """Seven times the nearest double of 1 / 7 may be more than 1."""
+    each = privacy.per_call_epsilon(1.0, 1e-18, 7)
+    assert 0.999999 < 7 * Fraction(each) <= 1
 
 
 @pytest.mark.parametrize(("eta", "known"), [(1, 0.1233), (2, 0.4745), (4, 1.670)])
@@ -117,3 +158,24 @@ def test_zcdp_inverses_agree(epsilon: float, delta: float) -> None:
 def test_bad_numbers_are_refused(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "words"),
+    [
+        (1.0, 6, "1"),
+        (0.1, 6, "0.1"),
+        (1e-6, 6, "1e-06"),
+        (1 / 3, 6, "0.333334"),
+        (2 / 3, 6, "0.666667"),
+        (1.0000001, 6, "1.00001"),
+        (123456.1, 6, "123457"),
+        (1234567.0, 6, "1.23457e+06"),
+        (math.exp(1.1), 3, "3.01"),
+        (math.e, 3, "2.72"),
+        (5e-324, 6, "4.94066e-324"),
+    ],
+)
+def test_words_say_no_less(number: float, digits: int, words: str) -> None:
+    assert privacy.conversions.in_words(number, digits) == words
+    assert float(words) >= number

@@ -71,3 +71,10 @@ def test_the_words_say_what_is_protected() -> None:
 def test_odds() -> None:
     assert PureDP(epsilon=math.log(3)).odds == pytest.approx(3)
     assert PureDP(epsilon=1e300).odds == math.inf
+
+
+def test_a_guarantee_says_what_it_is_counted_in() -> None:
+    stated = (PureDP(epsilon=2), privacy.ApproxDP(epsilon=2, delta=0.1), privacy.ZCDP(rho=2))
+    assert [guarantee.measure for guarantee in stated] == ["epsilon", "epsilon", "rho"]
+    assert all(guarantee.amount == 2 for guarantee in stated)
+    assert all({"measure", "amount"}.isdisjoint(guarantee.to_dict()) for guarantee in stated)

@@ -11,16 +11,8 @@ from hypothesis import strategies as st
 
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
-from dpquantiles.privacy.spending import (
-    Part,
-    Spending,
-    above,
-    below,
-    held,
-    objection,
-    reading,
-    written,
-)
+from dpquantiles.privacy.conversions import above, below
+from dpquantiles.privacy.spending import Part, Spending, held, objection, reading, written
 
 ADD = Neighbors.ADD_REMOVE
 doubles = st.floats(1e-300, 1e300, allow_subnormal=False)

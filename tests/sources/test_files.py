@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources import files
 from dpquantiles.sources.files import read_column
@@ -83,6 +84,27 @@ def test_a_first_line_that_may_be_a_record_is_not_shown(tmp_path: Path) -> None:
         read_column(write(tmp_path, "Miller,1234567\nSmith,7654321\n"), "Milner")
     assert "Miller" not in str(caught.value)
     assert "1234567" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"column": "Milner"}, {"by": "county", "keys": ["Kent"]}, {"unit": "person"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_nor_is_it_where_duckdb_reads_it(tmp_path: Path, options: dict[str, Any]) -> None:
+    pytest.importorskip("duckdb")
+    write(tmp_path, "Miller,1234567\nSmith,7654321\n", "people.csv")
+    asked: dict[str, Any] = {"column": "1234567", "epsilon": 1.0, **options}
+    with pytest.raises(ValueError, match="may be a record") as caught:
+        dpq.quantiles(str(tmp_path / "peopl*.csv"), [0.5], **asked)
+    assert "Miller" not in str(caught.value)
+
+
+def test_names_are_listed_where_duckdb_reads_them(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    write(tmp_path, "county,age\nKent,7\n", "people.csv")
+    with pytest.raises(ValueError, match=r"unit must name .*; its columns: 'county', 'age'"):
+        dpq.median(str(tmp_path / "peopl*.csv"), column="age", unit="person", epsilon=1.0)
 
 
 def test_a_name_that_occurs_twice(tmp_path: Path) -> None:
@@ -173,8 +195,11 @@ def test_parquet_errors(table: Path, library: str, monkeypatch: pytest.MonkeyPat
     with pytest.raises(TypeError, match=r"column 'text': .* got .*text"):
         read_column(table, "text")
     cut = write(table.parent, table.read_bytes()[:-40], "cut.parquet")
-    with pytest.raises(ValueError, match="may be cut off or damaged"):
+    with pytest.raises(ValueError, match="may be cut off or damaged") as caught:
         read_column(cut, "int")
+    # A traceback shows the cause of an error as well, and what a library quotes in it.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

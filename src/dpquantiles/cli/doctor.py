@@ -10,17 +10,20 @@ from dpquantiles import api, entropy
 from dpquantiles.cli import screen
 from dpquantiles.version import __version__
 
-CORE = ("numpy", "narwhals", "typer")
+CORE = ("numpy", "narwhals", "typer", "rich")
 
 OPTIONAL = {
     "pandas": ("pandas", "columns of pandas"),
     "polars": ("polars", "columns of Polars; Parquet files"),
     "pyarrow": ("pyarrow", "columns of PyArrow; Parquet files"),
+    "modin": ("modin", "tables of Modin"),
     "duckdb": ("duckdb", "files by pattern or address; SQL"),
     "pyspark": ("spark", "tables of Spark"),
     "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
     "dask": ("dask", "tables of Dask"),
+    "dp-accounting": ("accounting", "events for its accountants"),
     "matplotlib": ("plot", "the figures of the benchmarks"),
+    "scipy": ("paper", "the experiments of the paper"),
 }
 """By library: the extra that installs it, and what it is for."""
 

@@ -139,20 +139,28 @@ def _bernoulli_exp_fraction(bits: Bits, exponent: Fraction) -> bool:
 def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
     """An integer z with probability proportional to exp(-epsilon |z|), exactly.
 
-    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2, with scale t/s = 1/epsilon.
+    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2: a geometric magnitude and a fair
+    sign, but no -0.
     """
-    s, t = epsilon.numerator, epsilon.denominator
     while True:
-        remainder = below(bits, t)
-        if not bernoulli_exp(bits, Fraction(remainder, t)):
-            continue
-        quotient = 0
-        while _bernoulli_exp_fraction(bits, Fraction(1)):
-            quotient += 1
-        magnitude = (remainder + t * quotient) // s
-        negative = bits.getrandbits(1) == 1
+        magnitude, negative = geometric(bits, epsilon), bits.getrandbits(1) == 1
         if not (negative and magnitude == 0):
             return -magnitude if negative else magnitude
+
+
+def geometric(bits: Bits, rate: Fraction) -> int:
+    """An integer g >= 0 with probability proportional to exp(-rate g), exactly.
+
+    With rate = s/t, u below t kept with probability exp(-u/t) and v with ratio exp(-1) make
+    x = u + t v with P[x] proportional to exp(-x/t), and floor(x/s) is the answer.
+    """
+    s, t = rate.numerator, rate.denominator
+    while not bernoulli_exp(bits, Fraction(remainder := below(bits, t), t)):
+        pass
+    quotient = 0
+    while _bernoulli_exp_fraction(bits, Fraction(1)):
+        quotient += 1
+    return (remainder + t * quotient) // s
 
 
 PRECISION, SUM_BITS = 52, 62

@@ -38,8 +38,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.mechanisms import in_order
+from dpquantiles.mechanisms.law import Profile, released, steps_of
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.conversions import above
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -50,9 +52,6 @@ REAL_UNIT = 2.0**-20
 
 SCREEN = 32
 """How many first coins of a rare event are tossed together."""
-
-MOST_ASSIGNMENTS = 12
-"""The law of more quantiles than this is not offered: it sums over their permutations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +83,10 @@ class AboveThreshold:
         count = require.count(minimum=2, candidates=self.candidates)
         object.__setattr__(self, "candidates", count)
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
-        slowest = min(map(self.rate, self.q))
-        if slowest < draws.LEAST_RATE:
+        if min(map(self.rate, self.q)) < draws.LEAST_RATE:
             raise ValueError(
-                f"the budget must leave at least 2**-40 per quantile, got {float(slowest):.3g}; "
-                "take a larger budget or fewer quantiles"
+                "epsilon must leave at least 2**-40 for the noise of every quantile, "
+                f"got {self.epsilon!r}; take a larger epsilon"
             )
 
     @classmethod
@@ -108,7 +106,8 @@ class AboveThreshold:
         """epsilon-differential privacy, or its price as concentrated privacy."""
         neighbors = Neighbors(self.neighbors)
         if self.stated_as == ZCDP.kind:
-            return ZCDP(rho=self.epsilon**2 / (2 * len(self.q)), neighbors=neighbors)
+            rho = above(Fraction(self.epsilon) ** 2 / (2 * len(self.q)))
+            return ZCDP(rho=rho, neighbors=neighbors)
         return PureDP(epsilon=self.epsilon, neighbors=neighbors)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
@@ -183,7 +182,7 @@ class Walk:
         first = math.ceil(self.target)
         if not draws.bernoulli_exp(bits, self.rate * (first - self.target)):
             return first
-        return first + 1 + _geometric(bits, self.rate)
+        return first + 1 + draws.geometric(bits, self.rate)
 
     def _screened(self, missing: Ints, bits: Bits) -> list[tuple[int, int]]:
         """Positions that survive the first coins of (3), and how many those were.
@@ -239,21 +238,6 @@ def _rest_of_unit_coin(bits: Bits) -> bool:
     return tosses % 2 == 1
 
 
-def _geometric(bits: Bits, rate: Fraction) -> int:
-    """k = 0, 1, ... with P[at least k] = exp(-rate k), exactly.
-
-    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2, without its sign.
-    """
-    while True:
-        remainder = draws.below(bits, rate.denominator)
-        if draws.bernoulli_exp(bits, Fraction(remainder, rate.denominator)):
-            break
-    quotient = 0
-    while draws.bernoulli_exp(bits, Fraction(1)):
-        quotient += 1
-    return (remainder + rate.denominator * quotient) // rate.numerator
-
-
 @dataclass(frozen=True, eq=False)
 class AboveThresholdLaw:
     """The law of all answers: independent walks, sorted."""
@@ -265,23 +249,13 @@ class AboveThresholdLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
-        if len(values) != len(self.walks) or len(values) > MOST_ASSIGNMENTS:
-            raise ValueError(
-                f"values must be {len(self.walks)} answers, at most {MOST_ASSIGNMENTS}, "
-                f"got {len(values)}"
-            )
-        numbers = [self.grid.kind.number(value, "values") for value in values]
-        steps = self.grid.encode(np.array(numbers))
-        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
-            raise ValueError("values must be points of the grid")
-        answer = steps[self.order]
+        answer = steps_of(self.grid, values, len(self.walks))[self.order]
         if (np.diff(answer) < 0).any() or not np.isin(answer, self.steps).all():
             return -math.inf
         places = np.searchsorted(self.steps, answer)
         chances = np.array([self._by_step(walk)[places] for walk in self.walks])
-        # Equal values were counted once for each of their orders.
         _, repeats = np.unique(answer, return_counts=True)
-        return _log_permanent(chances) - sum(math.lgamma(count + 1) for count in repeats)
+        return in_order.log_probability(chances, repeats.tolist())
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
@@ -297,16 +271,3 @@ class AboveThresholdLaw:
     @staticmethod
     def _by_step(walk: Walk) -> Floats:
         return walk.log_probabilities if walk.rising else walk.log_probabilities[::-1]
-
-
-def _log_permanent(log_chances: Floats) -> float:
-    """log of the sum over all ways in which the walks (rows) yield the values (columns)."""
-    rows = len(log_chances)
-    sums = np.full(1 << rows, -math.inf)
-    sums[0] = 0.0
-    for used in range((1 << rows) - 1):
-        for row in range(rows):
-            if not used >> row & 1:
-                term = sums[used] + log_chances[row, used.bit_count()]
-                sums[used | 1 << row] = np.logaddexp(sums[used | 1 << row], term)
-    return float(sums[-1])

@@ -32,7 +32,7 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import budget_share, noisy_count
-from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.law import Profile, require_size
 from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_range_eta
 from dpquantiles.release import Release
@@ -101,14 +101,7 @@ class AdaptiveTree:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
         if not isinstance(self.budget, (PureDP, ZCDP)):
             raise TypeError(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
-        if self.size is not None:
-            if self.budget.neighbors is Neighbors.SWAP:
-                raise ValueError(
-                    "size must be left out under swap neighbors, where the number of records is "
-                    f"public, got {self.size!r}; for a protected number of records use "
-                    "neighbors='add-remove'"
-                )
-            object.__setattr__(self, "size", require.count(size=self.size))
+        object.__setattr__(self, "size", require_size(self.size, self.budget.neighbors))
         if self.cut_share is not None:
             share = require.positive(cut_share=self.cut_share)
             if share > MOST_CUT_SHARE:

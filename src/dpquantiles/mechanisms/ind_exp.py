@@ -33,16 +33,14 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
-from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
+from dpquantiles.mechanisms import in_order
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.mechanisms.law import Profile
 from dpquantiles.mechanisms.shares import EvenShares, Shares
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, per_call_epsilon
 from dpquantiles.views import Demand, SortedView, WindowView
 from dpquantiles.views.demand import merged
-
-MOST_PERMUTED = 16
-"""The most quantiles for which (3) is computed: its cost is 2**m."""
 
 
 class OneByOne(Shares):
@@ -133,39 +131,14 @@ class IndExpLaw:
         """The log probability (3) that exactly these values are released."""
         if len(values) != len(self.order):
             raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
-        if len(values) > MOST_PERMUTED:
-            raise ValueError(
-                f"values must be at most {MOST_PERMUTED} answers, got {len(values)}: the "
-                "probability is a sum over all permutations"
-            )
         answers = [values[place] for place in self.order]
         chances = np.array([[law.log_probability([v]) for v in answers] for law in self.singles])
         if any(a > b for a, b in itertools.pairwise(answers)):
             return -math.inf
-        repeats = sum(math.lgamma(count + 1) for count in Counter(answers).values())
-        return _log_permanent(chances) - repeats
+        return in_order.log_probability(chances, tuple(Counter(answers).values()))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
         answers = sorted(law.draw(bits)[0] for law in self.singles)
         places = sorted(range(len(answers)), key=self.order.__getitem__)
         return tuple(answers[place] for place in places)
-
-
-def _log_permanent(chances: Floats) -> float:
-    """log of the sum over permutations of the product of entries, row by row over sets of columns.
-
-    All terms are positive, so no precision is lost.
-    """
-    m = len(chances)
-    sets = np.arange(1 << m)
-    masses = np.full(1 << m, -math.inf)
-    masses[0] = 0.0
-    for row in chances:
-        grown = np.full(1 << m, -math.inf)
-        for column, chance in enumerate(row):
-            without = sets[sets & (1 << column) == 0]
-            place = without | (1 << column)
-            grown[place] = np.logaddexp(grown[place], masses[without] + chance)
-        masses = grown
-    return float(masses[-1])

@@ -2,7 +2,8 @@
 
 Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), with a grid in
 place of the continuum, ties treated as sets, and a rank window that makes the cost independent of
-the number of records. Proof and equation numbers: `joint_exp.md` beside this file.
+the number of records. Proof and equation numbers: `joint_exp.md` beside this file; the law as a
+value, and draws from it: `joint_exp_law.py`.
 
     targets   T_k = round(q_k nu),  nu the public size
     utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
@@ -17,11 +18,8 @@ edge. Rate c = epsilon / (2 sensitivity), less what rounding costs.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,14 +28,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import draws, precision
-from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.backward import Walk
-from dpquantiles.kernels.forward import Ints, Masses, forward
+from dpquantiles.kernels import precision
 from dpquantiles.kernels.gaps import MOST_ANSWERS
-from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
-from dpquantiles.mechanisms.law import Profile, released
+from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
+from dpquantiles.mechanisms.law import Profile, released, require_size
 from dpquantiles.privacy import (
     ZCDP,
     Guarantee,
@@ -48,7 +43,6 @@ from dpquantiles.privacy import (
 )
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """The default reach leaves the floor a chance of at most 2**-64: a matter of use, not privacy."""
@@ -63,35 +57,11 @@ MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass; data as large are needed to fill
 them, at 40 bytes a cell."""
 
+LEAST_RATE = 2.0**-60
+"""A smaller rate is refused, because rounding costs more; but windows must be numbers till then."""
 
 MOST_RATE = 2.0**40
 """A larger rate changes no answer; beyond about 2**60 its logarithms swallow the scales of gaps."""
-
-
-class Setting(NamedTuple):
-    """All that follows from public numbers alone."""
-
-    reach: int
-    cap: int
-    """|E| beyond this counts as outside."""
-    rate: float
-    log_floor: float
-    log_volume: float
-    log_range: float
-    """Logarithms of masses that matter are at most this far from zero."""
-    algebra: Algebra
-
-
-class Geometry(NamedTuple):
-    """Where the axis lies; under add-remove this depends on n, as the law itself does."""
-
-    setting: Setting
-    targets: Ints
-    surplus: int
-    far: bool
-    """|E| is over the cap: no path counts as inside, only the floor is left."""
-    start: int
-    length: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +95,7 @@ class JointExp:
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
         if self.reach is not None:
             object.__setattr__(self, "reach", require.count(minimum=1, reach=self.reach))
-        if self.size is not None:
-            if self.neighbors is Neighbors.SWAP:
-                raise ValueError(
-                    f"size must be left out under swap neighbors, where the number of records "
-                    f"is public, got {self.size!r}; for a protected number of records use "
-                    "neighbors='add-remove'"
-                )
-            object.__setattr__(self, "size", require.count(size=self.size))
+        object.__setattr__(self, "size", require_size(self.size, Neighbors(self.neighbors)))
 
     @classmethod
     def within(
@@ -161,18 +124,12 @@ class JointExp:
     def demand(self, n: int, grid: Grid | None = None) -> Demand:
         """The records around every target; without a grid, for the largest."""
         geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size)
-        return Demand(runs=_runs(geometry, n))
+        return Demand(runs=runs(geometry, n))
 
-    @np.errstate(all="ignore")
-    def law(self, view: SortedView) -> "JointExpLaw":
+    def law(self, view: SortedView) -> JointExpLaw:
         """The exact distribution (3) on the records of a view."""
-        geometry = self._geometry(view.n, view.grid.size)
-        records = _records(view, geometry)
-        setting = geometry.setting
-        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-        masses = forward(records, geometry.targets, geometry.start, view.grid.size, decay)
         order = np.argsort(self.q, kind="stable")
-        return JointExpLaw(view.grid, geometry, decay, records, masses, order)
+        return JointExpLaw.of(view, self._geometry(view.n, view.grid.size), order)
 
     def sized(self, view: SortedView, bits: Bits) -> "JointExp":
         """This mechanism with its public size settled, bought by a private count where needed."""
@@ -210,7 +167,7 @@ class JointExp:
             )
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
-        nominal = min(self.epsilon / (2 * delta), MOST_RATE)
+        nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
         reach = self.reach or _default_reach(nominal, delta, log_volume)
         cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
         longest = 2 * reach + 1 + cap
@@ -258,115 +215,3 @@ def _default_reach(rate: float, delta: int, log_volume: float) -> int:
     """R of (5): even a window with a single good answer outweighs the floor by 2**64."""
     needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
     return delta + math.ceil(needed / (2 * rate))
-
-
-def _runs(geometry: Geometry, n: int) -> tuple[range, ...]:
-    """The records on both sides of every rank of every axis, merged."""
-    first = geometry.targets + geometry.start
-    return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
-
-
-def _records(view: SortedView, geometry: Geometry) -> Ints:
-    """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
-    n, width = view.n, geometry.length + 1
-    runs = _runs(geometry, n)
-    steps = view.order_statistics(Demand(runs=runs).index)
-    starts, offsets = [run.start for run in runs], np.cumsum([0, *map(len, runs)])
-    records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
-    for row, target in zip(records, geometry.targets.tolist(), strict=True):
-        first = target + geometry.start - 1
-        row[max(0, n - first) :] = view.grid.size
-        low, high = max(0, first), min(n, first + width)
-        if low < high:
-            run = bisect_right(starts, low) - 1
-            held = int(offsets[run]) + low - starts[run]
-            row[low - first : high - first] = steps[held : held + high - low]
-    return records
-
-
-@dataclass(frozen=True)
-class JointExpLaw:
-    """The law (3) of JointExp on one data set: probabilities, and exact draws by walking back."""
-
-    grid: Grid
-    geometry: Geometry
-    decay: Decay
-    records: Ints
-    masses: Masses
-    order: Ints
-
-    @property
-    def setting(self) -> Setting:
-        """The public part of its geometry."""
-        return self.geometry.setting
-
-    @cached_property
-    def log_window(self) -> float:
-        """log of the mass of all answers whose path is inside."""
-        if self.geometry.far:
-            return -math.inf
-        algebra = self.setting.algebra
-        return algebra.log(float(algebra.total(self._ends)))
-
-    @property
-    def log_uniform(self) -> float:
-        """log of the mass of the floor: B times the number of answers."""
-        return self.setting.log_floor + self.setting.log_volume
-
-    def log_probability(self, values: Sequence[Any]) -> float:
-        """The log probability of exactly these values, in the order of the quantiles."""
-        answer = self._steps(values)
-        if (np.diff(answer) < 0).any():
-            return -math.inf
-        utility = self._utility(answer)
-        weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
-        return float(weight - np.logaddexp(self.log_window, self.log_uniform))
-
-    @np.errstate(all="ignore")
-    def draw(self, bits: Bits) -> tuple[Any, ...]:
-        """One draw: the values, in the order of the quantiles."""
-        steps = np.empty(len(self.order), dtype=np.int64)
-        steps[self.order] = self._draw_steps(bits)
-        return tuple(self.grid.decode(steps))
-
-    def _steps(self, values: Sequence[Any]) -> Ints:
-        """Values of the grid's type as steps, in ascending order of the quantiles."""
-        if len(values) != len(self.order):
-            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
-        numbers = [self.grid.kind.number(value, "values") for value in values]
-        steps = self.grid.encode(np.array(numbers))
-        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
-            raise ValueError("values must be points of the grid")
-        return steps[self.order]
-
-    def _utility(self, answer: Ints) -> float:
-        """(1), or -inf when the path leaves the window; ranks outside it need not be known."""
-        start, length = self.geometry.start, self.geometry.length
-        path, cost = 0, 0
-        if self.geometry.far:
-            return -math.inf
-        for row, step in zip(self.records, answer, strict=True):
-            low = start - 1 + int(np.searchsorted(row, step, side="left"))
-            high = start - 1 + int(np.searchsorted(row, step, side="right"))
-            if high < start or low > start + length - 1:
-                return -math.inf
-            moved = min(max(path, low), high)
-            cost += abs(moved - path)
-            path = moved
-        return -cost - abs(self.geometry.surplus - path)
-
-    @cached_property
-    def _ends(self) -> Floats:
-        """Mass of the whole answer by the error of its last cut."""
-        errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
-        away = self.setting.algebra.factor(
-            self.setting.rate * np.abs(errors - self.geometry.surplus)
-        )
-        return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
-
-    def _draw_steps(self, bits: Bits) -> list[int]:
-        if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
-            return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        last = draws.weighted(bits, self._ends, self.setting.algebra)
-        walk = Walk(self.records, self.masses, self.geometry.targets, self.decay, bits)
-        return walk.back(last)

@@ -21,7 +21,8 @@ from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.scans import scan_depth
-from dpquantiles.mechanisms.joint_exp import JointExp, Setting
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -47,7 +48,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     together, from the smallest to the largest, groups of one size in their order.
     """
     setting = _setting(mechanism, groups.grid.size)
-    together = _pass_together(setting, groups.n, len(mechanism.q))
+    together = _pass_together(setting, groups.n)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)
@@ -79,7 +80,7 @@ def _longest(setting: Setting) -> int:
     return 2 * setting.reach + 1 + setting.cap
 
 
-def _pass_together(setting: Setting, n: Ints, steps: int) -> Bools:
+def _pass_together(setting: Setting, n: Ints) -> Bools:
     """Which groups pass through the kernels together; the law does not depend on it."""
     longest, algebra = _longest(setting), setting.algebra
     if not isinstance(algebra, ScaledDoubles):
@@ -89,7 +90,7 @@ def _pass_together(setting: Setting, n: Ints, steps: int) -> Bools:
     most = LARGE * longest + SLACK
     runs = -(-most // run)
     deep = min(run, longest) + 2 * runs > scan_depth(longest, run)
-    return (n <= most) & (not deep) & (steps * longest > 0)
+    return (n <= most) & (not deep)
 
 
 def _chunks(which: Ints, n: Ints) -> Iterator[Ints]:

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
-from dpquantiles import entropy
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -65,6 +68,29 @@ class Mechanism(Protocol):
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
+
+
+def require_size(size: int | None, neighbors: Neighbors) -> int | None:
+    """A public number of records, which add-remove neighbors leave to be stated, or None."""
+    if size is None:
+        return None
+    if neighbors is Neighbors.SWAP:
+        raise ValueError(
+            "size must be left out under swap neighbors, where the number of records is public, "
+            f"got {size!r}; for a protected number of records use neighbors='add-remove'"
+        )
+    return require.count(size=size)
+
+
+def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
+    """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
+    if len(values) != count:
+        raise ValueError(f"values must be {count} answers, got {len(values)}")
+    numbers = [grid.kind.number(value, "values") for value in values]
+    steps = grid.encode(np.array(numbers))
+    if [grid.kind.number(value, "values") for value in grid.decode(steps)] != numbers:
+        raise ValueError("values must be points of the grid")
+    return steps
 
 
 def released(

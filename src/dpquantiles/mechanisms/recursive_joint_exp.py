@@ -37,8 +37,9 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
-from dpquantiles.mechanisms.joint_exp import JointExp, JointExpLaw
-from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
+from dpquantiles.mechanisms.law import Profile, steps_of
 from dpquantiles.mechanisms.shares import EvenShares
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, PartView, SortedView
@@ -253,7 +254,7 @@ class RecursiveLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability that exactly these values are released: a sum over all labels."""
-        steps = self._steps(values)
+        steps = steps_of(self.grid, values, len(self.order))[list(self.order)].tolist()
         labels = range(1 << self.records.shift)
         if len(labels) ** len(steps) > MOST_SUMMED:
             raise ValueError(
@@ -280,13 +281,3 @@ class RecursiveLaw:
         """What a node says of its cuts, each question answered once."""
         node_law = cache(self.node_law)
         return cache(lambda node, low, high, cuts: node_law(node, low, high).log_probability(cuts))
-
-    def _steps(self, values: Sequence[Any]) -> list[int]:
-        """Values of the grid's type as steps, in ascending order of the quantiles."""
-        if len(values) != len(self.order):
-            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
-        numbers = [self.grid.kind.number(values[place], "values") for place in self.order]
-        steps = self.grid.encode(np.array(numbers))
-        if [self.grid.kind.number(v, "values") for v in self.grid.decode(steps)] != numbers:
-            raise ValueError("values must be points of the grid")
-        return [int(step) for step in steps]

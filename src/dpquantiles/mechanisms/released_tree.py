@@ -12,7 +12,7 @@ from dpquantiles import privacy, require
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.privacy import ZCDP, Guarantee
+from dpquantiles.privacy import Guarantee
 from dpquantiles.release import Release
 
 FORMAT = 1
@@ -101,7 +101,7 @@ class ReleasedTree:
             levels=tuple(a + b for a, b in pairs),
             total=both,
             reading=self.reading,
-            budget=max(self.budget, other.budget, key=_amount),
+            budget=max(self.budget, other.budget, key=lambda budget: budget.amount),
             note=self.note or other.note,
         )
 
@@ -142,7 +142,3 @@ class ReleasedTree:
             budget=privacy.from_dict(plain["budget"]),
             note=plain["note"],
         )
-
-
-def _amount(budget: Guarantee) -> float:
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon

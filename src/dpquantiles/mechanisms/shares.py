@@ -33,7 +33,7 @@ from dpquantiles.privacy import (
 from dpquantiles.release import Release
 from dpquantiles.views import Demand, SortedView
 
-CANCELLED = 1 - 2.0**-39
+CANCELED = 1 - 2.0**-39
 """As `BELOW`, where `bounded_range_rho` cancels: it is not monotone beyond its twelfth digit."""
 
 
@@ -127,7 +127,7 @@ class EvenShares(Shares):
         neighbors = budget.neighbors
         if isinstance(budget, ZCDP):
             parts = cls.parts(len(require.quantiles(q=q)))
-            epsilon = parts * bounded_range_eta(budget.rho / parts * CANCELLED)
+            epsilon = parts * bounded_range_eta(budget.rho / parts * CANCELED)
             return cls(q=q, epsilon=epsilon, neighbors=neighbors, size=size, stated_as=ZCDP.kind)
         return cls(q=q, epsilon=budget.epsilon, neighbors=neighbors, size=size)
 

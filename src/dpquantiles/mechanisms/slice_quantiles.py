@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.mechanisms.law import Profile, released
@@ -58,6 +59,9 @@ MISS_CHANCE = 0.01
 
 LEAST_SLOPE, MOST_SLOPE = 2, 32
 """t of (3): from 2 on windows are disjoint, and the larger, the less their shrinking costs."""
+
+MOST_WEIGHTS = 1 << 22
+"""The most different weights of (4), which are kept as whole numbers at some 80 bytes each."""
 
 MOST_DECAY = Fraction(64)
 GUARD_BITS = 64
@@ -178,6 +182,11 @@ class SliceQuantiles:
             raise ValueError(self._refusal(nu, gap / float(np.diff(q).min())))
         decay = min(MOST_DECAY, budget / (whole + Fraction(shrinking, slope)))
         reach = math.ceil(depth / decay)
+        if slope * reach > MOST_WEIGHTS:
+            raise DemandTooLarge(
+                f"epsilon={self.epsilon:g} needs windows of {2 * reach} ranks around each quantile "
+                "by slice_quantiles; take a larger epsilon, or mechanism 'joint_exp'"
+            )
         return Plan(targets, self._noise(), decay, reach, slope, margin)
 
     def _spread(self) -> int:

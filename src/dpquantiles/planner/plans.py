@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy, require
-from dpquantiles.grid import FloatGrid, Grid, UniformGrid
+from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
+from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
@@ -219,23 +220,10 @@ def _draws(name: str) -> int | None:
 def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
     """The grid that public parameters state."""
     if grid is not None:
-        if bounds is not None or resolution is not None:
-            raise ValueError("grid must stand alone, got bounds or resolution beside it")
-        if not isinstance(grid, Grid):
-            raise TypeError(
-                "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
-                f"got {require.shown(grid)}"
-            )
-        return grid
+        return require_grid(grid, bounds, resolution)
     if bounds is None:
-        if resolution is not None:
-            raise ValueError(
-                f"resolution needs bounds to count from, got resolution={resolution!r} "
-                "without bounds"
-            )
-        return FloatGrid()
-    lower, upper = require.pair(bounds=bounds)
-    return UniformGrid(lower, upper, resolution, step_name="resolution")
+        return default_grid(REAL, None, resolution)
+    return UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
 
 
 def unsuited(name: str, budget: Guarantee, m: int) -> str:

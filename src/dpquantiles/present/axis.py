@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ TIME_STEPS = [
 ]
 MONTH_STEPS = [1, 2, 3, 6, *(12 * n * 10**k for k in range(4) for n in (1, 2, 5))]
 DAYS_OF_MONTH = 30.4
+LARGEST = sys.float_info.max
 
 
 class Tick(NamedTuple):
@@ -37,6 +39,15 @@ def position(value: Any) -> float:
     if isinstance(value, dt.timedelta):
         return value.total_seconds()
     return float(value)
+
+
+def share(place: float, low: float, high: float) -> float:
+    """How far along the way from low to high a position stands: 0 to 1, or the middle of none.
+
+    By halves, because two doubles may lie further apart than a double can say.
+    """
+    span = high / 2 - low / 2
+    return (place / 2 - low / 2) / span if span else 0.5
 
 
 def ticks(values: Sequence[Any], most: int) -> list[Tick]:
@@ -63,7 +74,7 @@ def _number_step(span: float, most: int) -> Decimal:
 
 
 def _number_ticks(first: float, last: float, most: int) -> Iterator[Tick]:
-    step = _number_step(last - first, most)
+    step = _number_step(min(last - first, LARGEST), most)
     for k in _multiples(first, last, float(step)):
         yield Tick(float(k * step), _number_label(k * step))
 

@@ -9,10 +9,10 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.plans import Estimate, Plan
 from dpquantiles.present import svg
-from dpquantiles.present.html import CELL, PRIVATE, RULE
+from dpquantiles.present.html import PRIVATE, cells
 from dpquantiles.present.text import TRACK, WIDTH, table
 from dpquantiles.present.words import quantile
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
+from dpquantiles.privacy import ApproxDP, Guarantee
 
 MOST_ROWS = 19
 """More quantiles than this are shown as an even selection."""
@@ -39,10 +39,8 @@ def _quantiles(plan: Plan) -> str:
 
 def budget(stated: Guarantee) -> str:
     """A budget in short."""
-    if isinstance(stated, ZCDP):
-        return f"rho = {stated.rho:.3g}"
     delta = f", delta = {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
-    return f"epsilon = {stated.epsilon:.3g}{delta}"
+    return f"{stated.measure} = {stated.amount:.3g}{delta}"
 
 
 def render(plan: Plan, width: int = WIDTH, mechanism: str = AUTO) -> str:
@@ -150,18 +148,14 @@ def picture(plan: Plan, curve: Curve) -> str:
     """Error against budget as SVG: the expected error, the 95 % bound, and what they rest on."""
     name = curve[0][1].mechanism
     heading = f"Rank error of {name}: {_quantiles(plan)} of {plan.size:,} records"
-    amounts = [b.rho if isinstance(b, ZCDP) else b.epsilon for b, _ in curve]
+    amounts = [stated.amount for stated, _ in curve]
     means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
     bounds = [max(estimate.worst, LEAST_DRAWN) for _, estimate in curve]
     assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", int(svg.WIDTH / svg.CHARACTER))
-    height = svg.HEIGHT + 26 + LINE_HEIGHT * len(assumed)
-    size = {"viewBox": f"0 0 {svg.WIDTH} {height}", "width": str(svg.WIDTH)}
-    style = "max-width:100%;font:11px system-ui,sans-serif"
-    root = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img", **size})
-    root.attrib |= {"height": str(height), "aria-label": heading, "style": style}
+    root = svg.canvas(heading, svg.WIDTH, svg.HEIGHT + 26 + LINE_HEIGHT * len(assumed))
     across = _Scale(amounts, 60, svg.WIDTH - svg.RIGHT)
     up = _Scale([*means, *bounds], svg.HEIGHT - svg.BOTTOM + 10, 34)
-    _axes(root, across, up, "rho" if isinstance(curve[0][0], ZCDP) else "epsilon")
+    _axes(root, across, up, plan.budget.measure)
     svg.text(root, (10, 16), heading, anchor="start")
     for k, line in enumerate(assumed):
         svg.text(root, (10, svg.HEIGHT + 34 + LINE_HEIGHT * k), line, anchor="start")
@@ -201,22 +195,7 @@ def html(plan: Plan) -> str:
     SubElement(root, "p").text = f"{title(plan)}."
     tables = SubElement(root, "div", style="display:flex;flex-wrap:wrap;gap:8px 28px")
     for columns in (_mechanisms(plan), _by_quantile(plan, plan[AUTO])):
-        tables.append(_html_table(columns))
+        tables.append(cells(columns, height=320))
     words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
     SubElement(root, "p", style=PRIVATE).text = words
     return tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _html_table(columns: dict[str, list[str]]) -> Element:
-    box = Element("div", style="max-height:320px;overflow:auto")
-    found = SubElement(box, "table", style="border-collapse:collapse;margin:0")
-    head = SubElement(SubElement(found, "thead"), "tr")
-    sides = ["left", *["right"] * (len(columns) - 1)]
-    for name, side in zip(columns, sides, strict=True):
-        SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = name
-    body = SubElement(found, "tbody")
-    for cells in zip(*columns.values(), strict=True):
-        row = SubElement(body, "tr", style="background:transparent")
-        for cell, side in zip(cells, sides, strict=True):
-            SubElement(row, "td", style=f"{CELL}{side};white-space:nowrap").text = cell
-    return box

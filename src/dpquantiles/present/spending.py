@@ -11,7 +11,7 @@ from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.present import svg as drawing
 from dpquantiles.present import text as tables
 from dpquantiles.present.axis import EPOCH, Tick, position, ticks
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee
+from dpquantiles.privacy import ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 """Levels of a picture in a line: the last is the whole budget."""
@@ -40,20 +40,16 @@ def _steps(ledger: Ledger) -> Steps:
     return found
 
 
-def _limit(budget: Guarantee) -> float:
-    return budget.rho if isinstance(budget, ZCDP) else budget.epsilon
-
-
 def _measure(budget: Guarantee) -> str:
     if isinstance(budget, ApproxDP):
         return f"epsilon at delta = {budget.delta:g}"
-    return "rho" if isinstance(budget, ZCDP) else "epsilon"
+    return budget.measure
 
 
 def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     """A table of all accounts, each with its spending over time."""
     budget, steps = ledger.budget, _steps(ledger)
-    stated = f"{_limit(budget):g} ({_measure(budget)}, {budget.neighbors} neighbors)"
+    stated = f"{budget.amount:g} ({_measure(budget)}, {budget.neighbors} neighbors)"
     lines = [f"Budget of every data set: {stated}."]
     if not steps:
         return "\n".join([*lines, "Nothing has been charged yet."])
@@ -66,7 +62,7 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],
     }
     first, last = _span(steps)
-    pictures = [f" {_blocks(p, (first, last), _limit(ledger.budget))}" for p in steps.values()]
+    pictures = [f" {_blocks(p, (first, last), ledger.budget.amount)}" for p in steps.values()]
     legend = (
         f"Pictures: from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; a full block is the "
         "whole budget."
@@ -135,19 +131,8 @@ class _Frame:
 
 def svg(ledger: Ledger) -> str:
     """Spending over time, one line for each account, under the line of the budget."""
-    root = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "role": "img",
-            "aria-label": "Spending over time",
-            "style": "max-width:100%;font:11px system-ui,sans-serif",
-        },
-    )
-    limit = _limit(ledger.budget)
+    root = drawing.canvas("Spending over time", WIDTH, HEIGHT)
+    limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
     names = [_short(f"{owner.dataset} ({owner.unit})") for owner in steps]
     longest = max(map(len, ["budget", *names]))

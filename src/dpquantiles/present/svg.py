@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
-from dpquantiles.present.axis import Tick, position, ticks
+from dpquantiles.present.axis import Tick, position, share, ticks
 from dpquantiles.release import Release
 
 WIDTH, HEIGHT = 440, 230
@@ -33,9 +33,8 @@ class _Frame:
         return round(self.left + q * (WIDTH - self.left - RIGHT), 1)
 
     def y(self, place: float) -> float:
-        span, floor = self.high - self.low, HEIGHT - BOTTOM - 6
-        share = (place - self.low) / span if span else 0.5
-        return round(floor - share * (floor - TOP), 1)
+        floor = HEIGHT - BOTTOM - 6
+        return round(floor - share(place, self.low, self.high) * (floor - TOP), 1)
 
     def bar(self, value: Any) -> float:
         """The height of an end of an interval, no further out than the frame."""
@@ -47,18 +46,7 @@ def picture(release: Release) -> Element:
     seen = [*release.values, *_known_ends(release)]
     marks = ticks(seen, VALUE_TICKS)
     frame = _Frame(seen, marks)
-    root = Element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {WIDTH} {HEIGHT}",
-            "width": str(WIDTH),
-            "height": str(HEIGHT),
-            "role": "img",
-            "aria-label": "Released values by quantile",
-            "style": "max-width:100%;font:11px system-ui,sans-serif",
-        },
-    )
+    root = canvas("Released values by quantile", WIDTH, HEIGHT)
     _value_axis(root, frame, marks)
     _quantile_axis(root, frame)
     if release.ranks is not None:
@@ -108,6 +96,22 @@ def _curve(root: Element, frame: _Frame, release: Release) -> None:
     radius = "3.2" if len(points) <= 25 else "1.6"
     for x, y in points:
         SubElement(root, "circle", {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": CURVE})
+
+
+def canvas(label: str, width: int, height: int) -> Element:
+    """An empty picture, and what it is called for those who cannot see it."""
+    return Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width} {height}",
+            "width": str(width),
+            "height": str(height),
+            "role": "img",
+            "aria-label": label,
+            "style": "max-width:100%;font:11px system-ui,sans-serif",
+        },
+    )
 
 
 def line(

@@ -1,11 +1,10 @@
-"""Releases of many groups or columns, as text, CSV or HTML tables."""
+"""Releases of many groups as text, CSV or HTML tables; descriptions as HTML tables."""
 
 import csv as csv_format
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from dpquantiles.described import Description
 from dpquantiles.grouped import GroupedRelease
@@ -18,22 +17,30 @@ MOST_ROWS = 50
 
 def groups_text(release: GroupedRelease, width: int = text.WIDTH) -> str:
     """The wide form of a release by group as plain text, with the guarantee in words."""
-    return _text(_groups(release), len(release), release, width)
+    columns = _groups(release)
+    more = _more(columns, len(release))
+    return "\n".join(
+        [
+            *text.table(columns),
+            *([f"  {more}"] if more else []),
+            "",
+            *textwrap.wrap(promise(release), width, break_on_hyphens=False),
+        ]
+    )
 
 
 def groups_csv(release: GroupedRelease) -> str:
     """The long form of a release by group as CSV, complete to the last digit."""
-    return _csv(release.long())
+    columns, written = release.long(), io.StringIO()
+    writer = csv_format.writer(written, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(tuple(map(exact, row)) for row in zip(*columns.values(), strict=True))
+    return written.getvalue()
 
 
 def groups_html(release: GroupedRelease) -> str:
     """The wide form of a release by group as HTML."""
     return _html(_groups(release), len(release), release)
-
-
-def description_text(description: Description, width: int = text.WIDTH) -> str:
-    """A description as plain text, with the guarantee in words."""
-    return _text(_described(description), len(description.q), description, width)
 
 
 def description_html(description: Description) -> str:
@@ -60,30 +67,6 @@ def _more(columns: Mapping[str, Sequence[str]], rows: int) -> str:
     return f"... and {left:,} more" if left > 0 else ""
 
 
-def _text(columns: dict[str, list[str]], rows: int, release: Promising, width: int) -> str:
-    more = _more(columns, rows)
-    return "\n".join(
-        [
-            *text.table(columns),
-            *([f"  {more}"] if more else []),
-            "",
-            *textwrap.wrap(promise(release), width, break_on_hyphens=False),
-        ]
-    )
-
-
 def _html(columns: dict[str, list[str]], rows: int, release: Promising) -> str:
     words = " ".join(filter(None, [_more(columns, rows), promise(release)]))
     return html.render_table(columns, words, private=release.guarantee is not None)
-
-
-def _csv(columns: dict[str, list[Any]]) -> str:
-    written = io.StringIO()
-    writer = csv_format.writer(written, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(tuple(map(_cell, row)) for row in zip(*columns.values(), strict=True))
-    return written.getvalue()
-
-
-def _cell(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else exact(value)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpquantiles.present.axis import position
+from dpquantiles.present.axis import position, share
 from dpquantiles.present.words import columns, exact, statements
 from dpquantiles.release import Release
 
@@ -42,8 +42,8 @@ def dots(values: Sequence[Any], width: int = TRACK) -> list[str]:
     places = [position(value) for value in values]
     if len(set(places)) < 2:
         return []
-    low, span = min(places), max(places) - min(places)
-    steps = [round((place - low) / span * (width - 1)) for place in places]
+    ends = min(places), max(places)
+    steps = [round(share(place, *ends) * (width - 1)) for place in places]
     return [f" {LINE * step}{DOT}" for step in steps]
 
 

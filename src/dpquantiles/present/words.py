@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
 from dpquantiles.release import Release
 
@@ -84,20 +85,22 @@ def _effect(stated: Guarantee) -> str:
     """What one record can do to the result."""
     if isinstance(stated, ZCDP):
         return (
-            f"shifts the odds of results by no more than rho = {stated.rho:g} allows "
+            f"shifts the odds of results by no more than rho = {in_words(stated.rho)} allows "
             "(zero-concentrated differential privacy)"
         )
     changes = f"changes the odds of any result by at most a factor of {_odds(stated.epsilon)}"
     if isinstance(stated, PureDP):
-        return f"{changes} (pure differential privacy, epsilon = {stated.epsilon:g})"
+        return f"{changes} (pure differential privacy, epsilon = {in_words(stated.epsilon)})"
     return (
-        f"{changes}, up to a chance of {stated.delta:g} "
-        f"(approximate differential privacy, epsilon = {stated.epsilon:g})"
+        f"{changes}, up to a chance of {in_words(stated.delta)} "
+        f"(approximate differential privacy, epsilon = {in_words(stated.epsilon)})"
     )
 
 
 def _odds(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < math.log(1000) else f"exp({epsilon:g})"
+    if epsilon < math.log(1000):
+        return in_words(math.exp(epsilon), digits=3)
+    return f"exp({in_words(epsilon)})"
 
 
 def labels(values: Sequence[Any]) -> list[str]:

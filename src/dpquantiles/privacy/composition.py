@@ -1,8 +1,10 @@
 """What several releases cost together."""
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple, Protocol
 
+from dpquantiles.privacy.conversions import above, zcdp_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 
 
@@ -19,15 +21,11 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
     Pure parts add up. With a concentrated part among them, pure ones count as epsilon^2 / 2 and
     the rhos add up; with an approximate part, epsilons and deltas add up, and concentrated parts
     are converted at `delta`. Given `delta`, the better of the ways is reported as (epsilon, delta).
+    Sums are exact and rounded up once.
     """
-    guarantees = [_guarantee(part) for part in parts]
+    guarantees = alike([_guarantee(part) for part in parts])
     if not guarantees:
         raise ValueError("parts must name at least one release, got none")
-    if len({guarantee.unit for guarantee in guarantees}) > 1:
-        units = sorted({guarantee.unit or "one record" for guarantee in guarantees})
-        raise ValueError(f"parts must all protect the same unit, got {', '.join(units)}")
-    if len({guarantee.neighbors for guarantee in guarantees}) > 1:
-        guarantees = [guarantee.as_swap() for guarantee in guarantees]
     shared = {
         "neighbors": guarantees[0].neighbors,
         "research_only": any(guarantee.research_only for guarantee in guarantees),
@@ -38,6 +36,16 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
     return _sum(guarantees, delta, shared)
 
 
+def alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
+    """Guarantees for the same unit and neighbors: swap where they are stated for both."""
+    units = {guarantee.unit or "one record" for guarantee in guarantees}
+    if len(units) > 1:
+        raise ValueError(f"parts must all protect the same unit, got {', '.join(sorted(units))}")
+    if len({guarantee.neighbors for guarantee in guarantees}) > 1:
+        return [guarantee.as_swap() for guarantee in guarantees]
+    return guarantees
+
+
 def _guarantee(part: Guarantee | Released) -> Guarantee:
     found = part if isinstance(part, (PureDP, ApproxDP, ZCDP)) else part.guarantee
     if found is None:
@@ -45,34 +53,41 @@ def _guarantee(part: Guarantee | Released) -> Guarantee:
     return found
 
 
-def _sum(guarantees: list[Guarantee], delta: float | None, shared: dict[str, object]) -> Guarantee:
-    pure = [g for g in guarantees if isinstance(g, PureDP)]
-    concentrated = [g for g in guarantees if isinstance(g, ZCDP)]
+class _Spent(NamedTuple):
+    """What was added up, exactly."""
+
+    epsilon: Fraction
+    delta: Fraction
+    rho: Fraction
+
+    def at(self, delta: float | None) -> tuple[float, float]:
+        """(epsilon, delta), the rho being converted at a delta of its own."""
+        epsilon, own = self.epsilon, Fraction(delta or 0)
+        if self.rho:
+            epsilon += Fraction(zcdp_epsilon(above(self.rho), float(own)))
+        return above(epsilon), above(self.delta + own)
+
+
+def _sum(
+    guarantees: Sequence[Guarantee], delta: float | None, shared: dict[str, object]
+) -> Guarantee:
+    pure = [Fraction(g.epsilon) for g in guarantees if isinstance(g, PureDP)]
     approximate = [g for g in guarantees if isinstance(g, ApproxDP)]
-    added = sum(g.epsilon for g in pure)
-    if not concentrated and not approximate and delta is None:
-        return PureDP(epsilon=added, **shared)  # type: ignore[arg-type]
-    rho = sum(g.rho for g in concentrated)
-    if not approximate and delta is None:
-        return ZCDP(rho=rho + sum(g.concentrated().rho for g in pure), **shared)  # type: ignore[arg-type]
-    if concentrated and delta is None:
+    rho = sum((Fraction(g.rho) for g in guarantees if isinstance(g, ZCDP)), Fraction(0))
+    as_rho = rho + sum(epsilon**2 / 2 for epsilon in pure)
+    if delta is None and not approximate:
+        if not rho:
+            return PureDP(epsilon=above(sum(pure, Fraction(0))), **shared)  # type: ignore[arg-type]
+        return ZCDP(rho=above(as_rho), **shared)  # type: ignore[arg-type]
+    if delta is None and rho:
         raise ValueError(
             "delta must be given to add concentrated and approximate guarantees; "
             "the concentrated ones are converted at that delta"
         )
-    spent = sum(g.epsilon for g in approximate), sum(g.delta for g in approximate)
-    options = [_with_rho(spent, added, rho, delta)]
+    added = sum((Fraction(g.epsilon) for g in approximate), Fraction(0))
+    deltas = sum((Fraction(g.delta) for g in approximate), Fraction(0))
+    options = [_Spent(added + sum(pure), deltas, rho).at(delta)]
     if pure and delta is not None:
-        options.append(_with_rho(spent, 0.0, rho + sum(g.concentrated().rho for g in pure), delta))
+        options.append(_Spent(added, deltas, as_rho).at(delta))
     epsilon, together = min(options)
     return ApproxDP(epsilon=epsilon, delta=together, **shared)  # type: ignore[arg-type]
-
-
-def _with_rho(
-    spent: tuple[float, float], added: float, rho: float, delta: float | None
-) -> tuple[float, float]:
-    """(epsilon, delta) of approximate parts, added epsilons, and a rho converted at delta."""
-    if delta is None:
-        return spent[0] + added, spent[1]
-    extra = ZCDP(rho=rho).approximate(delta).epsilon if rho > 0 else 0.0
-    return spent[0] + added + extra, spent[1] + delta

@@ -5,12 +5,38 @@ Every search ends on the side where the stated guarantee holds.
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
 from functools import lru_cache
 
 from dpquantiles import require
 
 SEARCH_STEPS = 200
 SAFE = 1 - 1e-12
+"""Less than one by more than the rounding of a formula without long sums."""
+
+ROUNDING = 1e-11
+"""More than the rounding of one factor of a term of `composed_delta`, in nats."""
+
+
+def below(number: Fraction) -> float:
+    """The largest double that is not above a number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+def above(number: Fraction) -> float:
+    """The least double that is not below a number."""
+    return -below(-number)
+
+
+def in_words(number: float, digits: int = 6) -> str:
+    """A number in few digits that say no less than it is."""
+    nearest = f"{number:.{digits}g}"
+    if float(nearest) >= number:
+        return nearest
+    upward = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(upward.create_decimal(repr(number))):.{digits}g}"
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
@@ -44,31 +70,33 @@ def composed_delta(per_call: float, epsilon: float, calls: int) -> float:
     Dong, Durfee, Rogers, "Optimal Differential Privacy Composition for Exponential Mechanisms"
     (arXiv 1909.13830v3), Theorem 3, for mechanisms that are chosen beforehand.
     """
-    if calls * per_call <= epsilon:
+    if calls * Fraction(per_call) <= Fraction(epsilon):
         return 0.0
-    worst = 0.0
-    for level in range(calls + 1):
-        t = min(max((epsilon + (level + 1) * per_call) / (calls + 1), 0.0), per_call)
-        worst = max(worst, _excess(t, per_call, epsilon, calls))
-    return min(1.0, worst / SAFE)
+    levels = ((epsilon + (level + 1) * per_call) / (calls + 1) for level in range(calls))
+    found = (_excess(t, per_call, epsilon, calls) for t in levels if t < per_call)
+    worst = max(found, default=0.0)
+    # A loss is rounded by less than 2**-50 of the largest, which its chance at most counts once.
+    return min(1.0, worst * (1 + ROUNDING * calls) + 2.0**-50 * calls * per_call)
 
 
 def _excess(t: float, per_call: float, epsilon: float, calls: int) -> float:
-    """The sum of Theorem 3 for one t: calls Bernoulli losses t or t - per_call."""
-    p = (math.exp(-t) - math.exp(-per_call)) / -math.expm1(-per_call)
-    if p <= 0:
-        return 0.0
-    log_p, log_other = math.log(p), math.log1p(-p) if p < 1 else -math.inf
+    """The sum of Theorem 3 for one t: calls losses t or t - per_call, i of them the latter.
+
+    Their chances are p = (e^-t - e^-per_call) / (1 - e^-per_call) and 1 - p for one data set, and
+    e^t p and e^(t - per_call) (1 - p) for its neighbor; the terms are written with the latter,
+    which neither cancel nor overflow.
+    """
+    scale = math.log(-math.expm1(-per_call))
+    log_first = math.log(-math.expm1(t - per_call)) - scale
+    log_other = t - per_call + math.log(-math.expm1(-t)) - scale
     terms = []
     for i in range(calls + 1):
         loss = calls * t - i * per_call
         if loss <= epsilon:
             break
         log_count = math.lgamma(calls + 1) - math.lgamma(i + 1) - math.lgamma(calls - i + 1)
-        other = i * log_other if i else 0.0
-        log_weight = log_count + (calls - i) * log_p + other + epsilon
-        if log_weight > -745:
-            terms.append(math.exp(log_weight) * math.expm1(loss - epsilon))
+        log_chance = log_count + (calls - i) * log_first + i * log_other
+        terms.append(math.exp(min(0.0, log_chance)) * -math.expm1(epsilon - loss))
     return math.fsum(terms)
 
 
@@ -84,7 +112,7 @@ def per_call_epsilon(epsilon: float, delta: float, calls: int) -> float:
     high = 2 * epsilon
     while composed_delta(high, epsilon, calls) <= delta:
         high *= 2
-    return _largest(lambda x: composed_delta(x, epsilon, calls) <= delta, epsilon / calls, high)
+    return _largest(lambda x: composed_delta(x, epsilon, calls) <= delta, 0.0, high)
 
 
 @lru_cache(maxsize=1024)
@@ -93,7 +121,7 @@ def composed_epsilon(per_call: float, delta: float, calls: int) -> float:
     require.positive(per_call=per_call)
     require.fraction(delta=delta)
     require.count(minimum=1, calls=calls)
-    top = calls * per_call
+    top = above(calls * Fraction(per_call))
     return min(top, _smallest(lambda e: composed_delta(per_call, e, calls) <= delta, 0.0, top))
 
 

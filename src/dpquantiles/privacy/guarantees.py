@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpquantiles import require
 from dpquantiles.privacy import conversions
+from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.neighbors import Neighbors
 
 RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, so not exact"
@@ -20,6 +22,8 @@ class _Stated:
     """
 
     kind: ClassVar[str]
+    measure: ClassVar[str] = "epsilon"
+    """What a guarantee of this kind is counted in."""
     neighbors: Neighbors = Neighbors.SWAP
     research_only: bool = False
     unit: str | None = None
@@ -29,6 +33,12 @@ class _Stated:
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
         object.__setattr__(self, "within", tuple(self.within))
+
+    @property
+    def amount(self) -> float:
+        """How much of its measure."""
+        amount: float = getattr(self, self.measure)
+        return amount
 
     @property
     def stated_for(self) -> dict[str, Any]:
@@ -67,7 +77,7 @@ class PureDP(_Stated):
         object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
 
     def __str__(self) -> str:
-        return self._sentence(f"{self.epsilon:g}-differential privacy")
+        return self._sentence(f"{in_words(self.epsilon)}-differential privacy")
 
     @property
     def odds(self) -> float:
@@ -80,7 +90,8 @@ class PureDP(_Stated):
 
     def concentrated(self) -> "ZCDP":
         """epsilon^2 / 2 (Bun, Steinke, arXiv 1605.02065v1, Proposition 1.4)."""
-        return ZCDP(rho=self.epsilon**2 / 2, **self.stated_for)
+        rho = conversions.above(Fraction(self.epsilon) ** 2 / 2)
+        return ZCDP(rho=rho, **self.stated_for)
 
     def as_swap(self) -> "PureDP":
         """Stated for swap neighbors: a swap is a removal and an addition."""
@@ -106,13 +117,20 @@ class ApproxDP(_Stated):
         object.__setattr__(self, "delta", require.fraction(delta=self.delta))
 
     def __str__(self) -> str:
-        return self._sentence(f"({self.epsilon:g}, {self.delta:g})-differential privacy")
+        both = f"({in_words(self.epsilon)}, {in_words(self.delta)})"
+        return self._sentence(f"{both}-differential privacy")
 
     def as_swap(self) -> "ApproxDP":
         """Stated for swap neighbors, by group privacy of two records."""
         if self.neighbors is Neighbors.SWAP:
             return self
-        delta = min(1.0, (1 + math.exp(min(self.epsilon, 700.0))) * self.delta)
+        growth = 1 + math.exp(self.epsilon) if self.epsilon < 700 else math.inf
+        delta = growth * self.delta / conversions.SAFE
+        if delta >= 1:
+            raise ValueError(
+                "delta must stay below 1 when it is stated for swap neighbors, where it grows by "
+                f"1 + exp(epsilon), got epsilon={self.epsilon!r}, delta={self.delta!r}"
+            )
         return self._as_swap(epsilon=2 * self.epsilon, delta=delta)
 
 
@@ -124,6 +142,7 @@ class ZCDP(_Stated):
     """
 
     kind: ClassVar[str] = "concentrated"
+    measure: ClassVar[str] = "rho"
     rho: float
 
     def __post_init__(self) -> None:
@@ -131,7 +150,7 @@ class ZCDP(_Stated):
         object.__setattr__(self, "rho", require.positive(rho=self.rho))
 
     def __str__(self) -> str:
-        return self._sentence(f"{self.rho:g}-zero-concentrated differential privacy")
+        return self._sentence(f"{in_words(self.rho)}-zero-concentrated differential privacy")
 
     def approximate(self, delta: float) -> ApproxDP:
         """The least epsilon at this delta, by the tight conversion."""

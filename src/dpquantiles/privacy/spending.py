@@ -33,7 +33,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpquantiles.privacy.conversions import zcdp_delta, zcdp_epsilon
+from dpquantiles.privacy.conversions import above, below, zcdp_delta, zcdp_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dpquantiles.privacy.neighbors import Neighbors
 
@@ -73,17 +73,6 @@ class Part(NamedTuple):
 def reading(number: float) -> Fraction:
     """The decimal number that is written for a double."""
     return Fraction(repr(float(number)))
-
-
-def below(number: Fraction) -> float:
-    """The largest double that is not above a number."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
-
-
-def above(number: Fraction) -> float:
-    """The least double that is not below a number."""
-    return -below(-number)
 
 
 def written(number: Fraction) -> float:

@@ -1,12 +1,13 @@
 """DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.sources.files import first_line, position
 from dpquantiles.sources.numbers import (
     Numbers,
     as_numbers,
@@ -114,12 +115,14 @@ class Opened:
 
     relation: Any
     connection: Any
+    listing: Callable[[str, Iterable[str]], str] = nearest
+    """How a message lists its columns."""
 
     @property
     def table(self) -> Table:
         import narwhals.stable.v2 as nw
 
-        return Table(nw.from_native(self.relation))
+        return Table(nw.from_native(self.relation), self.listing)
 
     def percent(self) -> float:
         """How much of the running query is done, 0 to 100; negative where DuckDB cannot tell."""
@@ -177,14 +180,14 @@ def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -
     text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
     cast = {}
     for column in columns:
-        if column not in text.columns:
-            raise ValueError(f"'{names}' has no column {column!r}{nearest(column, text.columns)}")
+        position(text.columns, column, names)
         cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
         kind = kind_of(column, [(cell or "").strip() for (cell,) in cells])
         typed = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
         cast[column] = duckdb.SQLExpression(typed).alias(column)
     others = [duckdb.ColumnExpression(name) for name in text.columns if name not in cast]
-    return _opened(text.select(*others, *cast.values()), connection)
+    opened = _opened(text.select(*others, *cast.values()), connection)
+    return replace(opened, listing=first_line)
 
 
 def _header(names: str, connection: Any, comma: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,7 +97,7 @@ def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
     return header
 
 
-def position(names: Sequence[str], column: str, path: Path) -> int:
+def position(names: Sequence[str], column: str, path: str | Path) -> int:
     """Where the column stands."""
     if names.count(column) == 1:
         return names.index(column)
@@ -105,11 +105,12 @@ def position(names: Sequence[str], column: str, path: Path) -> int:
         raise ValueError(
             f"'{path}' must have one column {column!r}, got {names.count(column)}; rename them"
         )
-    raise ValueError(f"'{path}' has no column {column!r}{_known_columns(names, column)}")
+    raise ValueError(f"'{path}' has no column {column!r}{first_line(column, names)}")
 
 
-def _known_columns(names: Sequence[str], column: str) -> str:
-    """The columns there are; nothing of a first line that may be a record."""
+def first_line(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the columns that a first line names; nothing of one that may be a record."""
+    names = tuple(known)
     if any("\ufffd" in name or "\0" in name for name in names):
         return "; it does not look like text in UTF-8, so write it as CSV in UTF-8 first"
     if any(map(looks_like_a_value, names)):
@@ -117,7 +118,7 @@ def _known_columns(names: Sequence[str], column: str) -> str:
             "; its first line holds numbers or dates, so it may be a record and is not shown; "
             "the first line must name the columns"
         )
-    return nearest(column, names)
+    return nearest(wanted, names)
 
 
 def check_parquet(path: Path) -> None:
@@ -184,7 +185,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         raise ValueError(
             f"'{path}' cannot be read as a Parquet file ({type(error).__name__}); "
             "it may be cut off or damaged, so write it again"
-        ) from error
+        ) from None
 
 
 def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:

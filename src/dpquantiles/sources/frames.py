@@ -8,7 +8,7 @@ from dpquantiles import require
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources.tables import Table
 
-BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+BACKENDS = ("pandas", "polars", "pyarrow", "modin")
 """Libraries that hold a result in memory."""
 
 COLLECTED = {"dask": "pandas"}

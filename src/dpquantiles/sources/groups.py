@@ -78,6 +78,8 @@ class GroupedColumn:
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         types = zip(names, self.keys.types, strict=True)
         frame = frame.with_columns(*(comparable(frame, name, stated) for name, stated in types))
+        if not self.table.lazy:  # nor do objects that cannot be written have a key
+            frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         if keys is not None:
             frame = listed(frame, names, keys)
         if isinstance(missing, str) and missing == "drop":
@@ -117,9 +119,12 @@ def comparable(frame: Any, name: str, stated: str) -> Any:
     return nw.new_series(name, cells, nw.String, backend=frame.implementation)
 
 
-def _written(cell: Any) -> str:
-    """A Python object as text that every library can hold."""
-    return str(cell).encode("utf-8", "backslashreplace").decode()
+def _written(cell: Any) -> str | None:
+    """A Python object as text that every library can hold; None where it raises instead."""
+    try:
+        return str(cell).encode("utf-8", "backslashreplace").decode()
+    except Exception:
+        return None
 
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:

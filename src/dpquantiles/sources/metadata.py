@@ -2,10 +2,9 @@
 
 import glob
 import os
-from importlib.util import find_spec
 from typing import NamedTuple
 
-from dpquantiles.sources.named import ADDRESS, is_many
+from dpquantiles.sources.named import ADDRESS, is_many, knows_schema
 
 
 class Measure(NamedTuple):
@@ -27,7 +26,7 @@ def measure(name: str) -> Measure:
 
 
 def _rows(name: str) -> int | None:
-    if not name.lower().endswith(".parquet") or not find_spec("duckdb"):
+    if not knows_schema(name):
         return None
     from dpquantiles.sources import duckdb
 

@@ -99,7 +99,7 @@ def open_query(
 
 
 def is_many(name: str) -> bool:
-    """Whether a name is a pattern, a folder or an address, which DuckDB resolves."""
+    """Whether a name is a pattern or an address, which DuckDB resolves."""
     if ADDRESS.match(name):
         return True
     return bool(PATTERN.search(name)) and not Path(name).exists()
@@ -131,7 +131,7 @@ def _parquet(name: str, column: str, type_name: str | None) -> LazyColumn:
     from dpquantiles.sources import duckdb
 
     opened = duckdb.open_parquet(name)
-    files.position(opened.relation.columns, column, Path(name))
+    files.position(opened.relation.columns, column, name)
     return _as_type(LazyColumn.of(opened.table, column, opened.percent), column, type_name)
 
 

@@ -1,7 +1,7 @@
 """Tables of any library that Narwhals knows, in memory or lazy, opened without reading a record."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,34 @@ MOST_NAMES = 20
 """How many column names a message lists."""
 
 
+def suggestion(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the known name that is most like the wanted one, if any is."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """For a message: the nearest name, and what names there are."""
+    names = tuple(known)
+    listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"{suggestion(wanted, names) or ';'} its columns: {listed}{more}"
+
+
+def short(name: str) -> str:
+    """A name that fits in a message."""
+    return name if len(name) <= 40 else f"{name[:39]}…"
+
+
 @dataclass(frozen=True)
 class Table:
     """A Narwhals frame; what is asked of it here needs its schema only."""
 
     frame: Any
     """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
+    listing: Callable[[str, Iterable[str]], str] = nearest
+    """How a message lists the columns, where one is wanted that is not among them."""
 
     @property
     def engine(self) -> str:
@@ -44,7 +66,7 @@ class Table:
         if column not in names:
             raise ValueError(
                 f"{parameter} must name a column of the table, got {column!r}"
-                f"{nearest(column, names)}"
+                f"{self.listing(column, names)}"
             )
         return self.frame.collect_schema()[column]
 
@@ -69,26 +91,6 @@ class Table:
     def select(self, columns: Iterable[str]) -> "Table":
         """The same records with these columns only."""
         return Table(self.frame.select(*columns))
-
-
-def suggestion(wanted: str, known: Iterable[str]) -> str:
-    """For a message: the known name that is most like the wanted one, if any is."""
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
-
-
-def nearest(wanted: str, known: Iterable[str]) -> str:
-    """For a message: the nearest name, and what names there are."""
-    names = tuple(known)
-    listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{suggestion(wanted, names) or ';'} its columns: {listed}{more}"
-
-
-def short(name: str) -> str:
-    """A name that fits in a message."""
-    return name if len(name) <= 40 else f"{name[:39]}…"
 
 
 def find_table(data: Any) -> Table | None:

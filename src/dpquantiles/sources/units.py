@@ -5,7 +5,11 @@ gets one number per row, and a lazy table, which is read several times, an order
 and the cells of a row determine. Proof: `privacy/units.md`.
 """
 
+import datetime as dt
 from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +19,9 @@ from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources.lazy import ENGINES
 from dpquantiles.sources.tables import Table, short
+
+PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
+"""Types of Python objects that compare with each other and never raise."""
 
 ORDER, ABSENT, UNIT, ROW, CODE = (f"dpq_{name}" for name in ("order", "absent", "u", "row", "code"))
 """Columns that are added for a while, to a frame that holds no column under a name of the user."""
@@ -125,18 +132,24 @@ def is_untyped(series: Any) -> bool:
 
 
 def _object_codes(units: list[Any], absent: Bools) -> Ints:
-    """As Python compares them: 1 and "1" are two units. What has no hash is told apart in words."""
+    """As Python compares them: 1 and "1" are two units. What has no hash is told apart in words.
+
+    What raises when it is looked at has no name, as if it were missing: -1.
+    """
     seen: dict[Any, int] = {}
-    named = ((None if gone else unit) for unit, gone in zip(units, absent.tolist(), strict=True))
-    return np.array([seen.setdefault(_hashed(unit), len(seen)) for unit in named], dtype=np.int64)
+    rows = zip(units, absent.tolist(), strict=True)
+    codes = (-1 if gone else _object_code(unit, seen) for unit, gone in rows)
+    return np.fromiter(codes, dtype=np.int64, count=len(units))
 
 
-def _hashed(unit: Any) -> Any:
-    try:
-        hash(unit)
-    except TypeError:
-        return type(unit), repr(unit)
-    return unit
+def _object_code(unit: Any, seen: dict[Any, int]) -> int:
+    kind = type(unit)
+    # Objects of unknown types are compared with their like alone, so that none can name another.
+    family = "plain" if issubclass(kind, PLAIN) else kind
+    for name in (lambda: unit, lambda: (kind, repr(unit))):
+        with suppress(Exception):
+            return seen.setdefault((family, name()), len(seen))
+    return -1
 
 
 def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:

@@ -1,0 +1,21 @@
+"""Grids: public monotone maps between values and the integers 0 .. size-1 (called steps).
+
+`encode` maps each record by itself (clamp, then round to the nearest grid point), so it costs no
+privacy and never raises. `decode` maps steps back to values of the grid's type, exactly:
+`encode(decode(i)) == i` for every step i.
+"""
+
+from dpquantiles.grid.default import default_grid, require_grid
+from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.protocol import Grid
+from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
+
+__all__ = [
+    "FINEST",
+    "MOST_STEPS",
+    "FloatGrid",
+    "Grid",
+    "UniformGrid",
+    "default_grid",
+    "require_grid",
+]

@@ -1,0 +1,59 @@
+"""What a grid promises, and what the bounds of any grid must meet."""
+
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kinds import Kind
+
+
+@runtime_checkable
+class Grid(Protocol):
+    """What a mechanism needs of a grid."""
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its values."""
+
+    @property
+    def size(self) -> int:
+        """How many points it has."""
+
+    def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The step nearest to each number; infinities and NaN clamp."""
+
+    def decode(self, steps: NDArray[np.int64]) -> list[Any]:
+        """The value of each step."""
+
+    def describe(self) -> dict[str, object]:
+        """Its public parameters as plain values."""
+
+
+def exact(number: int | float) -> Fraction:
+    """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
+    binary = Fraction(number)
+    if binary.denominator == 1:
+        return binary
+    return min(binary, Fraction(repr(number)), key=lambda reading: reading.denominator)
+
+
+def exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
+    low, high = (exact(kind.number(bound, "bounds")) for bound in (lower, upper))
+    if not low < high:
+        raise ValueError(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
+    return low, high
+
+
+def check_ends(grid: Grid, lower: object, upper: object) -> None:
+    """What lies between two points that can be written can be written, so no draw will raise."""
+    if grid.size < 1:
+        raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
+    try:
+        grid.decode(np.array([0, grid.size - 1]))
+    except (OverflowError, ValueError):
+        raise ValueError(
+            f"bounds must leave every grid point writable as a {grid.kind.name}, "
+            f"got lower={lower!r}, upper={upper!r}"
+        ) from None

@@ -1,0 +1,165 @@
+"""Evenly spaced grids: values of any type between bounds, a step apart."""
+
+import math
+from dataclasses import InitVar, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.grid.protocol import check_ends, exact, exact_bounds
+from dpquantiles.kinds import INT64, DecimalUnits, Kind, infer
+from dpquantiles.kinds.numbers import EXACT
+
+MOST_STEPS = 2**62
+"""Steps are 64-bit integers, and so is every difference of two of them."""
+
+REAL_STEPS = 2**38
+"""About how many steps a bounded range of real numbers gets when no resolution is stated."""
+
+FINEST = 2**49
+"""A real grid point is at most this many steps from zero, so that doubles tell steps apart."""
+
+SMALLEST_NORMAL = Fraction(2) ** -1022
+"""Below this, doubles lose their relative precision."""
+
+
+@dataclass(frozen=True)
+class UniformGrid:
+    """Evenly spaced values: lower, lower + step, ..., not above upper.
+
+    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
+    timedelta; the step of the last three is a timedelta. Without a step it is one unit of the
+    type. Real numbers have none: they get about 2**38 multiples of a power of two.
+    `step_name` is what the caller calls the step, for messages.
+    """
+
+    lower: Any
+    upper: Any
+    step: Any = None
+    kind: Kind = None  # type: ignore[assignment]
+    step_name: InitVar[str] = "step"
+    size: int = field(init=False, repr=False, compare=False)
+    _low: Fraction = field(init=False, repr=False, compare=False)
+    _width: Fraction = field(init=False, repr=False, compare=False)
+    # The same as whole multiples of one part, of which the unit has so many.
+    _first: int = field(init=False, repr=False, compare=False)
+    _stride: int = field(init=False, repr=False, compare=False)
+    _parts: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self, step_name: str) -> None:
+        kind = self.kind or _stated_kind(self.lower, self.upper, self.step)
+        low, high = exact_bounds(kind, self.lower, self.upper)
+        width = _exact_width(kind, low, high, self.step, step_name)
+        if kind.integral:
+            low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+        elif self.step is None:
+            low = math.ceil(low / width) * width
+        size = (high - low) // width + 1
+        parts = math.lcm(low.denominator, width.denominator)
+        first, stride = int(low * parts), int(width * parts)
+        settled = {"kind": kind, "size": size, "_low": low, "_width": width}
+        settled |= {"_first": first, "_stride": stride, "_parts": parts}
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        check_ends(self, self.lower, self.upper)
+
+    def _number(self, step: int) -> int | float:
+        numerator, denominator = self._first + step * self._stride, self._parts
+        return numerator // denominator if self.kind.integral else numerator / denominator
+
+    @np.errstate(all="ignore")
+    def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The step nearest to each number."""
+        first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
+        if self.kind.integral:
+            inside = np.clip(_whole(numbers), first, last)
+            # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
+            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
+        inside = np.clip(numbers.astype(np.float64), first, last)
+        nearest = np.rint(inside / float(self._width) - float(self._low / self._width))
+        return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
+
+    def decode(self, steps: NDArray[np.int64]) -> list[Any]:
+        """The value of each step."""
+        return [self.kind.value(self._number(int(step))) for step in steps]
+
+    def describe(self) -> dict[str, object]:
+        """The public parameters as plain values."""
+        lower, upper = (self.kind.to_json(v) for v in self.decode(np.array([0, self.size - 1])))
+        return {"name": "uniform", "lower": lower, "upper": upper, "points": self.size}
+
+
+def _stated_kind(lower: object, upper: object, step: object) -> Kind:
+    """The type that public parameters state."""
+    stated = [value for value in (lower, upper, step) if value is not None]
+    try:
+        kind = infer(np.fromiter(stated, dtype=object))
+    except TypeError:
+        raise TypeError(
+            "bounds must be numbers, booleans, decimals, dates, datetimes or durations, "
+            f"got lower={lower!r}, upper={upper!r}"
+        ) from None
+    return DecimalUnits(max(map(places_of, stated))) if isinstance(kind, DecimalUnits) else kind
+
+
+def places_of(value: object) -> int:
+    """How many decimal places a public number states."""
+    exponent = EXACT.create_decimal(str(value)).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: str) -> Fraction:
+    """The distance between neighboring points, checked against the range that it divides."""
+    largest = max(abs(low), abs(high))
+    finest = max(largest / FINEST, SMALLEST_NORMAL)
+    if step is None and kind.unit is None:
+        return _power_of_two_above(max((high - low) / REAL_STEPS, finest))
+    width = exact(kind.step(kind.unit if step is None else step, name))
+    if width <= 0 or (kind.integral and width.denominator != 1):
+        must = f"a positive multiple of {kind.unit}" if kind.integral else "positive"
+        raise ValueError(f"{name} must be {must}, got {step!r}")
+    if kind.integral and not INT64.min <= low <= high <= INT64.max:
+        raise ValueError(
+            "bounds must fit in 64-bit integers of the type's unit, "
+            f"got {kind.value(math.floor(low))!r} and {kind.value(math.ceil(high))!r}"
+        )
+    if not kind.integral and width < finest:
+        raise ValueError(
+            f"{name} must be at least {float(finest)!r}, which doubles of this size can tell "
+            f"apart, got {step!r}"
+        )
+    if (high - low) // width >= MOST_STEPS:
+        raise ValueError(f"{name} must leave at most 2**62 grid points, got {step!r}")
+    return width
+
+
+def _power_of_two_above(number: Fraction) -> Fraction:
+    """The smallest power of two that is not below a positive number."""
+    power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
+    while power < number:
+        power *= 2
+    return power
+
+
+def _whole(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Numbers of any dtype as signed 64-bit integers: rounded, clamped, NaN at the top."""
+    if numbers.dtype.kind == "u":
+        numbers = np.minimum(numbers, np.uint64(INT64.max))
+    if numbers.dtype.kind != "f":
+        return numbers.astype(np.int64)
+    rounded = np.rint(numbers.astype(np.float64))
+    fits = rounded < 2.0**63
+    return np.where(
+        fits, np.maximum(np.where(fits, rounded, 0), -(2.0**63)).astype(np.int64), INT64.max
+    )
+
+
+def _nearest_multiple(offset: NDArray[np.uint64], width: Fraction) -> NDArray[np.int64]:
+    """offset / width, rounded, halves up."""
+    if width == 1:
+        return offset.view(np.int64)
+    divisor = np.uint64(min(int(width), 2**64 - 1))
+    quotient, remainder = np.divmod(offset, divisor)
+    return (quotient + (remainder >= divisor - remainder)).view(np.int64)

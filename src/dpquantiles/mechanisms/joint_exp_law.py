@@ -1,0 +1,162 @@
+"""The law of JointExp on one data set: the probability of every answer, and exact draws.
+
+Equation numbers are those of `joint_exp.py`, and of the proof, `joint_exp.md`.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
+from dpquantiles.kernels import draws
+from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
+from dpquantiles.kernels.backward import Walk
+from dpquantiles.kernels.forward import Ints, Masses, forward
+from dpquantiles.kernels.scans import Decay
+from dpquantiles.mechanisms.law import steps_of
+from dpquantiles.views import Demand, SortedView
+from dpquantiles.views.demand import merged
+
+
+class Setting(NamedTuple):
+    """All that follows from public numbers alone."""
+
+    reach: int
+    cap: int
+    """|E| beyond this counts as outside."""
+    rate: float
+    log_floor: float
+    log_volume: float
+    log_range: float
+    """Logarithms of masses that matter are at most this far from zero."""
+    algebra: Algebra
+
+
+class Geometry(NamedTuple):
+    """Where the axis lies; under add-remove this depends on n, as the law itself does."""
+
+    setting: Setting
+    targets: Ints
+    surplus: int
+    far: bool
+    """|E| is over the cap: no path counts as inside, only the floor is left."""
+    start: int
+    length: int
+
+
+def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
+    """The records on both sides of every rank of every axis, merged."""
+    first = geometry.targets + geometry.start
+    return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
+
+
+def _records(view: SortedView, geometry: Geometry) -> Ints:
+    """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
+    n, width = view.n, geometry.length + 1
+    held = runs(geometry, n)
+    steps = view.order_statistics(Demand(runs=held).index)
+    starts, offsets = [run.start for run in held], np.cumsum([0, *map(len, held)])
+    records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
+    for row, target in zip(records, geometry.targets.tolist(), strict=True):
+        first = target + geometry.start - 1
+        row[max(0, n - first) :] = view.grid.size
+        low, high = max(0, first), min(n, first + width)
+        if low < high:
+            run = bisect_right(starts, low) - 1
+            place = int(offsets[run]) + low - starts[run]
+            row[low - first : high - first] = steps[place : place + high - low]
+    return records
+
+
+@dataclass(frozen=True)
+class JointExpLaw:
+    """The law (3) of JointExp on one data set: probabilities, and exact draws by walking back."""
+
+    grid: Grid
+    geometry: Geometry
+    decay: Decay
+    records: Ints
+    masses: Masses
+    order: Ints
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of(cls, view: SortedView, geometry: Geometry, order: Ints) -> "JointExpLaw":
+        """The law on the records of a view; `order` sorts the quantiles."""
+        records = _records(view, geometry)
+        setting = geometry.setting
+        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
+        masses = forward(records, geometry.targets, geometry.start, view.grid.size, decay)
+        return cls(view.grid, geometry, decay, records, masses, order)
+
+    @property
+    def setting(self) -> Setting:
+        """The public part of its geometry."""
+        return self.geometry.setting
+
+    @cached_property
+    def log_window(self) -> float:
+        """log of the mass of all answers whose path is inside."""
+        if self.geometry.far:
+            return -math.inf
+        algebra = self.setting.algebra
+        return algebra.log(float(algebra.total(self._ends)))
+
+    @property
+    def log_uniform(self) -> float:
+        """log of the mass of the floor: B times the number of answers."""
+        return self.setting.log_floor + self.setting.log_volume
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability of exactly these values, in the order of the quantiles."""
+        answer = steps_of(self.grid, values, len(self.order))[self.order]
+        if (np.diff(answer) < 0).any():
+            return -math.inf
+        utility = self._utility(answer)
+        weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
+        return float(weight - np.logaddexp(self.log_window, self.log_uniform))
+
+    @np.errstate(all="ignore")
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+        steps = np.empty(len(self.order), dtype=np.int64)
+        steps[self.order] = self._draw_steps(bits)
+        return tuple(self.grid.decode(steps))
+
+    def _utility(self, answer: Ints) -> float:
+        """(1), or -inf when the path leaves the window; ranks outside it need not be known."""
+        start, length = self.geometry.start, self.geometry.length
+        path, cost = 0, 0
+        if self.geometry.far:
+            return -math.inf
+        for row, step in zip(self.records, answer, strict=True):
+            low = start - 1 + int(np.searchsorted(row, step, side="left"))
+            high = start - 1 + int(np.searchsorted(row, step, side="right"))
+            if high < start or low > start + length - 1:
+                return -math.inf
+            moved = min(max(path, low), high)
+            cost += abs(moved - path)
+            path = moved
+        return -cost - abs(self.geometry.surplus - path)
+
+    @cached_property
+    def _ends(self) -> Floats:
+        """Mass of the whole answer by the error of its last cut."""
+        errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
+        away = self.setting.algebra.factor(
+            self.setting.rate * np.abs(errors - self.geometry.surplus)
+        )
+        return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
+
+    def _draw_steps(self, bits: Bits) -> list[int]:
+        if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
+            return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
+        last = draws.weighted(bits, self._ends, self.setting.algebra)
+        walk = Walk(self.records, self.masses, self.geometry.targets, self.decay, bits)
+        return walk.back(last)
