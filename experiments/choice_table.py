@@ -15,7 +15,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from dpquantiles.grid import Grid, UniformGrid
+from dpquantiles.grid import Grid
 from dpquantiles.planner import choose
 from dpquantiles.planner.tables import (
     CANDIDATES,
@@ -148,7 +148,7 @@ def main() -> None:
         options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
     text = options.page.read_text("utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    lines = ratios(UniformGrid(0, GRIDS["fine"] - 1), 1.0)
+    lines = ratios(GRIDS["fine"], 1.0)
     page = before + "\n".join([BEGIN, "", *lines, "", END]) + after
     options.page.write_text(page, encoding="utf-8")
 

@@ -34,10 +34,14 @@ class Rule(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The first steps of cells, ascending, and which of several partitions each belongs to."""
+    """Cells of several partitions: which one each belongs to, its first step, and how many records
+    lie below it and in it.
+    """
 
     partition: Ints
     start: Ints
+    below: Ints
+    held: Ints
 
 
 def height(points: int) -> int:
@@ -52,32 +56,36 @@ def grown(
     noise: Callable[[int], Ints],
     partitions: int = 1,
 ) -> Cells:
-    """Partitions of all steps, each by draws of its own: `below` counts the records below steps."""
-    levels = height(points)
-    cells = Cells(np.arange(partitions), np.zeros(partitions, dtype=np.int64))
+    """Partitions of all steps, each by draws of its own: `below` counts the records below steps.
+
+    Partitions follow each other, and so do the cells of each.
+    """
+    levels, origin = height(points), np.zeros(partitions, dtype=np.int64)
+    cells = Cells(np.arange(partitions), origin, origin, origin + below(np.array([points])))
     whole: list[Cells] = []
     for depth in range(levels):
         cut = np.ones(len(cells.start), dtype=bool)
         if depth > 0:
-            length = np.minimum(BRANCHING ** (levels - depth), points - cells.start)
-            counts = below(cells.start + length) - below(cells.start)
-            cut = rule.margin(counts, depth) + noise(len(counts)) >= 1
+            cut = rule.margin(cells.held, depth) + noise(len(cut)) >= 1
         kept = sum(len(level.start) for level in whole) + len(cut)
         if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
             break
         whole.append(_chosen(cells, ~cut))
-        cells = _parts(_chosen(cells, cut), BRANCHING ** (levels - depth - 1), points)
-    partition, start = (np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True))
-    order = np.lexsort((start, partition))
-    return Cells(partition[order], start[order])
+        cells = _parts(_chosen(cells, cut), BRANCHING ** (levels - depth - 1), points, below)
+    found = Cells(*(np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True)))
+    return _chosen(found, np.lexsort((found.start, found.partition)))
 
 
-def _chosen(cells: Cells, which: NDArray[np.bool_]) -> Cells:
-    return Cells(cells.partition[which], cells.start[which])
+def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:
+    return Cells(*(numbers[which] for numbers in cells))
 
 
-def _parts(cells: Cells, width: int, points: int) -> Cells:
+def _parts(cells: Cells, width: int, points: int, below: Callable[[Ints], Ints]) -> Cells:
     """The parts of cells that have been cut, as far as there are steps; none is ever beyond."""
-    last = (points - 1 - cells.start) // width
+    last = np.minimum((points - 1 - cells.start) // width, BRANCHING - 1)
     which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
-    return Cells(cells.partition[which], cells.start[which] + width * part)
+    start, lower = cells.start[which] + width * part, cells.below[which]
+    lower[part > 0] = below(start[part > 0])
+    # A part ends where the next one begins, or with the cell.
+    upper = np.where(part == last[which], (cells.below + cells.held)[which], np.roll(lower, -1))
+    return Cells(cells.partition[which], start, lower, upper - lower)

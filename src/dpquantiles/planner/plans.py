@@ -16,8 +16,7 @@ from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
 from dpquantiles.planner.reference import Reference, reference
-from dpquantiles.planner.rehearsal import rehearse
-from dpquantiles.planner.tables import CANDIDATES
+from dpquantiles.planner.rehearsal import most_draws, rehearse
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 
 Floats = NDArray[np.float64]
@@ -34,8 +33,8 @@ FEW = 30
 CURVE_DRAWS = 128
 """For each budget of a curve of more than a few quantiles."""
 
-BASELINE_DRAWS = 128
-"""For mechanisms that are the best nowhere."""
+OTHER_DRAWS, SLOW_DRAWS = 128, 64
+"""For mechanisms beside the one that auto takes, and for the slow one among them."""
 
 MOST_QUANTILES = {"joint_exp": 400, "above_threshold": 3, "slice_quantiles": 100}
 """Mechanisms that are slow, or hopeless, for more quantiles than this are left out of a plan."""
@@ -188,12 +187,13 @@ def plan(
 
 def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int) -> Plan:
     """The plan for a reference data set."""
+    chosen = choice.choose(budget, len(set(q)), size, view.grid)
     found, left_out = [], {}
     for name, mechanism in MECHANISMS.items():
         reason = unsuited(name, budget, len(set(q)))
         if not reason:
             try:
-                found.append(estimate(name, budget, q, view, _draws(name)))
+                found.append(estimate(name, budget, q, view, _draws(name, chosen)))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
@@ -207,14 +207,16 @@ def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int)
         grid=view.grid.describe(),
         assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
         table=tuple(sorted(found, key=lambda estimate: estimate.mean)),
-        chosen=choice.choose(budget, len(set(q)), size, view.grid),
+        chosen=chosen,
         left_out=left_out,
         view=view,
     )
 
 
-def _draws(name: str) -> int | None:
-    return None if name in CANDIDATES else BASELINE_DRAWS
+def _draws(name: str, chosen: choice.Choice) -> int | None:
+    if name == chosen.mechanism:
+        return None
+    return SLOW_DRAWS if name == RecursiveJointExp.name else OTHER_DRAWS
 
 
 def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
@@ -250,11 +252,12 @@ def estimate(
     view: Reference,
     draws: int | None = None,
 ) -> Estimate:
-    """The errors of one mechanism on a reference data set."""
+    """The errors of one mechanism on a reference data set, from so many draws at most."""
     distinct = tuple(sorted(set(q)))
     sized = budget.neighbors is Neighbors.ADD_REMOVE and MECHANISMS[name].profile.uses_size
     mechanism = registry.build(name, budget, q=distinct, size=view.n if sized else None)
-    errors = rehearse(mechanism, view, draws)
+    most = most_draws(mechanism)
+    errors = rehearse(mechanism, view, most if draws is None else min(draws, most))
     bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
     means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
     return Estimate(

@@ -40,6 +40,9 @@ SPREAD = 0.5
 FLOAT_SPREAD = 2.0**-8
 """Without bounds: records within about a factor of two of each other, on one side of zero."""
 
+WHOLE_NUMBERS = 100_000
+"""Whole numbers without bounds: from zero to this."""
+
 
 class Piece(NamedTuple):
     """A share of the records, and the first step and the number of steps that they lie on."""
@@ -118,7 +121,7 @@ class Reference:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         """How many records lie below, and how many at or below, each step."""
         steps = np.asarray(steps)
-        return self._below(steps), self._below(steps + 1)
+        return self.below(steps), self.below(steps + 1)
 
     def occupied(self, length: int) -> int:
         """How many runs of so many steps hold records."""
@@ -129,7 +132,8 @@ class Reference:
     def _records(self) -> Ints:
         return self.order_statistics(np.arange(self.n))
 
-    def _below(self, steps: Ints) -> Ints:
+    def below(self, steps: Ints) -> Ints:
+        """How many records lie below each step."""
         if self.n <= MOST_HELD:
             return np.searchsorted(self._records, steps)
         piece = np.searchsorted(self._first, steps, side="right") - 1
@@ -178,7 +182,8 @@ class Sample(Reference):
         """How many runs of so many steps hold records."""
         return occupied(self._records, length)
 
-    def _below(self, steps: Ints) -> Ints:
+    def below(self, steps: Ints) -> Ints:
+        """How many records lie below each step."""
         return np.searchsorted(self._records, steps)
 
 
@@ -257,6 +262,9 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
     unbounded = isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None)
+    if spread is None and isinstance(grid, FloatGrid) and unbounded and grid.integral:
+        first, last = (int(step) for step in grid.encode(np.array([0, WHOLE_NUMBERS])))
+        return first, last - first + 1, f"the whole numbers from 0 to {WHOLE_NUMBERS:,}"
     fraction = (FLOAT_SPREAD if unbounded else SPREAD) if spread is None else spread
     share = require.positive(spread=fraction)
     if share > 1:

@@ -52,22 +52,19 @@ MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
 
 
-def draws_of(mechanism: Any) -> int:
-    """How many draws a rehearsal makes: fewer of what is slow, or never the first choice."""
+def most_draws(mechanism: Any) -> int:
+    """As many draws of a mechanism as take about a second: fewer where they are slow."""
     m = len(mechanism.q)
-    if isinstance(mechanism, RecursiveJointExp):
-        return 64
     if isinstance(mechanism, JointExp):
         return 1024 if m <= 12 else 256 if m <= 40 else 128
-    return 256 if isinstance(mechanism, AggTree) else 1024
+    return 256 if isinstance(mechanism, (RecursiveJointExp, AggTree)) else 1024
 
 
-def rehearse(mechanism: Any, view: Reference, draws: int | None = None) -> Floats:
+def rehearse(mechanism: Any, view: Reference, draws: int) -> Floats:
     """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order.
 
     The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
     """
-    draws = draws or draws_of(mechanism)
     for family, run in REHEARSALS.items():
         if isinstance(mechanism, family):
             return run(mechanism, view, draws)

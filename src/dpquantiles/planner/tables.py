@@ -21,7 +21,7 @@ from typing import Any
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.adaptive_tree import COARSE
-from dpquantiles.planner.reference import FLOAT_SPREAD, reference
+from dpquantiles.planner.reference import FLOAT_SPREAD, WHOLE_NUMBERS, reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
@@ -39,14 +39,21 @@ COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255, 1000)
 """Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. More are treated as the
 last."""
 
-GRIDS = {"coarse": 2**7, "middle": 2**10, "fine": 2**38, "float": 2**32}
-"""By name, how many points. Up to about 2**10 of them a tree has a leaf for each."""
+GRIDS: dict[str, Grid] = {
+    "coarse": UniformGrid(0, 2**7 - 1),
+    "middle": UniformGrid(0, 2**10 - 1),
+    "fine": UniformGrid(0, 2**38 - 1),
+    "float": FloatGrid(),
+    "integers": FloatGrid(integral=True),
+}
+"""Up to about 2**10 points a tree has a leaf for each. Whole numbers without bounds are hard: next to
+none of the points are near the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
 
 SPREAD = 0.1
-"""Of the grid, for clusters and ties; of all floating-point numbers it is that of `reference`."""
+"""Of grids with bounds; without them it is that of `reference`."""
 
 SAMPLES = 16
 """Data sets behind every entry: what lies at the quantiles matters as much as what is drawn."""
@@ -58,19 +65,26 @@ an unlucky length, all cells of a tree are cut once too often at the same time."
 
 def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
     """One entry of the table, from so many draws on each data set."""
-    points: Grid = FloatGrid() if grid == "float" else UniformGrid(0, GRIDS[grid] - 1)
     epsilon = STRONG if data == STRONG_DATA else 1.0
     kind = "smooth" if data == STRONG_DATA else data
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
-    spread = FLOAT_SPREAD if grid == "float" else SPREAD
     octave = OCTAVES / SAMPLES if kind == "smooth" else 0.0
     views = (
-        reference(kind, round(n / epsilon), points, spread * 2 ** (octave * seed), seed)
+        reference(
+            kind, round(n / epsilon), GRIDS[grid], spread_of(grid, 2 ** (octave * seed)), seed
+        )
         for seed in range(SAMPLES)
     )
     mean = sum(float(rehearse(mechanism, view, draws).mean()) for view in views) / SAMPLES
     return mean * epsilon
+
+
+def spread_of(grid: str, times: float) -> Any:
+    """The spread of records on a grid of the table, or so many times as wide."""
+    if grid == "integers":
+        return (0, round(times * WHOLE_NUMBERS))
+    return times * (FLOAT_SPREAD if grid == "float" else SPREAD)
 
 
 @lru_cache(maxsize=1)
@@ -86,7 +100,7 @@ def kept() -> dict[str, Any]:
 def named(grid: Grid) -> str:
     """The grid of the table that stands for this one."""
     if isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None):
-        return "float"
+        return "integers" if grid.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 

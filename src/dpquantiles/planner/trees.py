@@ -28,7 +28,7 @@ def even(mechanism: AggTree, view: Reference, draws: int, rng: "Generator") -> I
     height, branching = mechanism.shape(view.grid)
     edges = tree.edges(view.grid.size, branching**height)
     count = min(draws, MOST_COUNTS // len(edges))
-    below, _ = view.ranks(edges[1:-1])
+    below = view.below(edges[1:-1])
     return np.array([_read(mechanism, view, edges, below, rng) for _ in range(count)])
 
 
@@ -38,27 +38,20 @@ def adaptive(mechanism: AdaptiveTree, view: Reference, draws: int, rng: "Generat
     stages = mechanism.stages(points)
     rate = cutting_rate(stages.cut)
     found = cells.grown(
-        lambda steps: view.ranks(steps)[0],
+        view.below,
         points,
         rule(view.n, rate),
         lambda count: laplaces(rng, rate, count),
         partitions=draws,
     )
-    shapes = [
-        leaves(starts, points)
-        for starts in np.split(found.start, np.flatnonzero(np.diff(found.partition)) + 1)
-    ]
-    inner = [edges[1:-1] for edges, _, _ in shapes]
-    ends = np.cumsum([len(cuts) for cuts in inner])[:-1]
-    below = np.split(view.ranks(np.concatenate(inner))[0], ends)
     # Many trees have the same shape, and what counts them checks its numbers anew when it is made.
     counting = lru_cache(partial(mechanism.counting, stages))
-    return np.array(
-        [
-            _read(counting(height, branching), view, edges, counts, rng)
-            for (edges, height, branching), counts in zip(shapes, below, strict=True)
-        ]
-    )
+    answers, ends = [], np.flatnonzero(np.diff(found.partition)) + 1
+    for starts, below in zip(np.split(found.start, ends), np.split(found.below, ends), strict=True):
+        edges, height, branching = leaves(starts, points)
+        below = np.append(below[1:], np.full(len(edges) - len(below) - 1, view.n))
+        answers.append(_read(counting(height, branching), view, edges, below, rng))
+    return np.array(answers)
 
 
 def _read(mechanism: AggTree, view: Reference, edges: Ints, below: Ints, rng: "Generator") -> Ints:
