@@ -51,6 +51,21 @@ def test_errors_are_those_of_real_releases(name: str, m: int, epsilon: float, sh
     assert abs(planned.mean() - real.mean()) < 4 * noise + 0.05 * real.mean() + 0.1
 
 
+@pytest.mark.parametrize("shape", ["even", "tied"])
+@pytest.mark.parametrize("n", [670, 1200])
+def test_answers_leave_records_that_are_lost_in_a_large_grid(n: int, shape: str) -> None:
+    """Deciles of few whole numbers without bounds: there all is lost, or nothing."""
+    grid, q = dpq.FloatGrid(integral=True), tuple(k / 10 for k in range(1, 10))
+    mechanism = dpq.JointExp(q=q, epsilon=1.0)
+    view = reference(shape, n, grid)
+    records = np.array(grid.decode(view.order_statistics(np.arange(n))), dtype=object)
+    law = mechanism.law(dpq.ArrayView(records, grid))
+    drawn = [grid.encode(np.array(law.draw(random.Random(seed)))) for seed in range(100)]
+    real = rank_errors(view, np.array(q), np.array(drawn)).mean()
+    assert rehearse(mechanism, view, 400).mean() == pytest.approx(real, rel=0.15)
+    assert real > 60 if n == 670 else real < 10
+
+
 def test_add_remove_with_a_stated_size_halves_the_error() -> None:
     view = reference("even", 5000, GRID)
     swap = registry.build("joint_exp", PureDP(epsilon=1.0), q=(0.5,))

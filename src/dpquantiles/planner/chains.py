@@ -91,15 +91,20 @@ class Chains:
         return found[found < self.length]
 
     def _gap(self, k: int, points: Floats) -> Floats:
-        """(8), nested, in the scale of step k - 1."""
+        """(8), nested, in the scale of step k - 1.
+
+        Terms with j answers before this one are kept in the scale of step k - j, in which they are
+        small: the product of all widths may be beyond every double.
+        """
         mass, held = np.zeros_like(points), points > 0
-        for j, shift in reversed(list(enumerate(self.shifts(k).tolist()))):
-            scale = 0.0 if j == 0 else self.log_scale[k - j] - self.log_scale[k - 1]
-            fade = np.exp(np.minimum(scale - self.rate * shift, 600.0))
+        shifts = self.shifts(k).tolist()
+        for j, shift in reversed(list(enumerate(shifts))):
             here = slice(None, self.length - shift)
-            entered = self.entering[k - j][:, shift:] * np.reshape(fade, (-1, 1))
-            mass[:, here] += np.where(held[:, here], entered, 0.0)
+            mass[:, here] += np.where(held[:, here], self.entering[k - j][:, shift:], 0.0)
             mass *= (points + j) / (j + 1.0)
+            if j > 0:
+                fade = self.log_scale[k - j] - self.log_scale[min(k - j + 1, k - 1)]
+                mass *= np.exp(fade - self.rate * (shift - shifts[j - 1]))[:, None]
         return mass
 
     def draw(self, rng: "Generator", walks: Ints) -> "Drawn":

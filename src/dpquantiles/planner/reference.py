@@ -96,10 +96,17 @@ class Reference:
     @cached_property
     def contrast(self) -> float:
         """How much more room, in logarithms, there is between pieces than inside them."""
-        if len(self.pieces) == 1:
-            return 0.0
+        return self._room(np.diff(self._first)) if len(self.pieces) > 1 else 0.0
+
+    @cached_property
+    def outside(self) -> float:
+        """How much more room, in logarithms, there is around all pieces than inside them."""
+        end = self._first[-1] + self._steps[-1]
+        return self._room(np.array([self._first[0], self.points - end]))
+
+    def _room(self, steps: Ints) -> float:
         inside = self._steps / np.maximum(1, self._ends - self._starts)
-        return math.log(float(np.diff(self._first).max() / max(1.0, inside.min())))
+        return math.log(max(1.0, float(steps.max() / max(1.0, inside.min()))))
 
     def resized(self, n: int) -> "Reference":
         """The same shape with another number of records."""
