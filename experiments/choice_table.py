@@ -36,10 +36,11 @@ Row = list[float | None]
 BEGIN, END = "<!-- choice -->", "<!-- end of choice -->"
 PROCESSES = 2
 MANY, HUNDREDS, THOUSAND = 15, 99, 1000
-"""From MANY quantiles on, the error of a tree is taken for constant."""
-
-TWINS = {24: 23, 144: 143}
+TWINS = {144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
+
+TREE_TWINS = {23: 15, 24: 15, 44: 29, 64: 29, 143: 99, 144: 99, 255: 99}
+"""Errors of trees change little with the number of quantiles."""
 
 HOPELESS, SLOW = 3.0, 9.0
 """joint_exp is not measured for more quantiles once it is so many times worse than a tree; and not
@@ -50,8 +51,8 @@ def draws(name: str, m: int, data: str) -> int:
     """Draws on each data set: more where they are cheap, and where a tenth counts."""
     smooth = data in (STRONG_DATA, "smooth")
     if name in TREES:
-        return 64 if smooth else 32
-    if m == THOUSAND:
+        return 32
+    if m == THOUSAND and name != "fitted":
         return 4
     return (32 if m < HUNDREDS or name == "fitted" else 16) if smooth else 8
 
@@ -62,8 +63,8 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
     for m in COUNTS:
         last = list(found.values())[-1] if found else 0.0
         worst = min(tree, SLOW) + 1 if m == THOUSAND else HOPELESS * tree + 1
-        if name in TREES and m > MANY:
-            found[m] = found[MANY]
+        if name in TREES and m in TREE_TWINS:
+            found[m] = found[TREE_TWINS[m]]
         elif name == "joint_exp" and (last is None or last > worst):
             found[m] = None
         elif name == "joint_exp" and m in TWINS:

@@ -67,7 +67,7 @@ def amount(budget: Guarantee) -> Fraction:
 
 def ask_on_small_grids(patch: Patch) -> None:
     """Questions on grids of five points, which cost enough to be seen."""
-    for name, value in (("COARSE", 2), ("FINENESS", 4), ("LUMP", 1), ("FEW", {1: 10**6})):
+    for name, value in (("COARSE", 2), ("FINENESS", 4), ("LUMP", 1), ("CROWDED_ROOT", 10**6)):
         patch.setattr(fitted, name, value)
     for name, share in (("LUMP_SHARE", 0.3), ("SIZE_SHARE", 0.2)):
         patch.setattr(fitted, name, share)

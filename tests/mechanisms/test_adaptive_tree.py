@@ -282,9 +282,9 @@ def test_size_is_hidden_under_add_remove() -> None:
     rules: list[int] = []
     original = adaptive_tree.rule
 
-    def rule(size: int, rate: Fraction) -> cells.Rule:
+    def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
         rules.append(size)
-        return original(size, rate)
+        return original(size, number, rate)
 
     with Patch.context() as patch:
         patch.setattr(adaptive_tree, "rule", rule)

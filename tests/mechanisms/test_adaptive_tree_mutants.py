@@ -42,8 +42,8 @@ def no_toll(patch: Patch) -> None:
 def toll_halved(patch: Patch) -> None:
     original = adaptive_tree.rule
 
-    def rule(size: int, rate: Fraction) -> cells.Rule:
-        least, asked = original(size, rate)
+    def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
+        least, asked = original(size, number, rate)
         return cells.Rule(least, asked // 2)
 
     patch.setattr(adaptive_tree, "rule", rule)

@@ -112,12 +112,13 @@ def test_smooth_and_lumpy_records_are_told_apart() -> None:
         (14, WIDE, False, 1000, "joint_exp", None),
         (15, WIDE, False, 1000, "adaptive_tree", None),
         (9, WIDE, True, 1000, "adaptive_tree", 0.3),
+        (21, WIDE, False, 3000, "joint_exp", None),
+        (22, WIDE, False, 3000, "adaptive_tree", None),
         (28, WIDE, False, 10**6, "joint_exp", None),
         (45, WIDE, False, 10**6, "recursive_joint_exp", None),
-        (400, WIDE, False, 10**6, "recursive_joint_exp", None),
-        (401, WIDE, False, 10**6, "adaptive_tree", None),
-        (5, WIDE, False, 0, "joint_exp", None),
-        (6, WIDE, False, 0, "adaptive_tree", None),
+        (300, WIDE, False, 10**6, "recursive_joint_exp", None),
+        (301, WIDE, False, 10**6, "adaptive_tree", None),
+        (1, WIDE, False, 0, "adaptive_tree", None),
         (9, 4096, True, 1000, "adaptive_tree", 0.3),
     ],
 )
@@ -127,6 +128,18 @@ def test_what_is_taken_follows_public_numbers_and_the_question(
     taken = pure(1.0, q=evenly(m)).taken(points, lumpy=lumpy, size=size)
     assert taken.name == name
     assert getattr(taken, "cut_share", None) == cut_share
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "number"),
+    [(0, 1.0, 32), (10_000, 0.1, 32), (10_000, 1.0, 40), (10**6, 1.0, 400), (200_000, 5.0, 512)],
+)
+def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, number: int) -> None:
+    mechanism = pure(epsilon, q=evenly(999))
+    smooth, lumpy = (mechanism.taken(WIDE, lumpy=lumpy, size=size) for lumpy in (False, True))
+    assert isinstance(smooth, AdaptiveTree)
+    assert isinstance(lumpy, AdaptiveTree)
+    assert (smooth.cells, lumpy.cells) == (number, 512)
 
 
 def test_a_bought_size_is_bought_once() -> None:

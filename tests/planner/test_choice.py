@@ -117,7 +117,17 @@ def test_auto_is_near_the_best_on_smooth_records(n: int, m: int, epsilon: float)
 def test_auto_is_never_far_from_the_best_on_lumps(n: int, m: int, data: str) -> None:
     taken, best = unseen(data, n, m, 1.0, 8)
     # Twice, and the noise of 96 draws on 12 data sets.
-    assert taken <= 2 * max(best, 1.0) * 1.2
+    assert taken <= choice.ALLOWED[data].limit(best, 1.0) * 1.2
+
+
+@pytest.mark.parametrize(
+    "amount", [{"epsilon": 5e-324}, {"epsilon": 1e308}, {"rho": 1e-300}, {"rho": 1e300}]
+)
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_extreme_budgets_have_a_choice(amount: dict[str, float], neighbors: str) -> None:
+    budget = privacy.budget(**amount, neighbors=neighbors)
+    for n, m, grid in itertools.product((0, 10**9), (1, 30, 1000), tables.GRIDS.values()):
+        assert choice.choose(budget, m, n, grid).mechanism in MECHANISMS
 
 
 def test_clusters_are_never_met_with_a_coarse_tree() -> None:
@@ -148,8 +158,7 @@ def test_auto_is_good_for_all_kinds_of_records_almost_everywhere() -> None:
         able = [name for name in tables.CANDIDATES if choice._able(name, m)]
         for data, allowed in choice.ALLOWED.items():
             errors = {x: choice._error(x, budget, m, n, grid, data) for x in able}
-            best = max(min(errors.values()), allowed.least / epsilon)
-            over[data].append(errors[taken] / best / allowed.times)
+            over[data].append(errors[taken] / allowed.limit(min(errors.values()), 1 / epsilon))
     for data, most in (("smooth", 1.2), ("clustered", 1.35), ("tied", 1.3)):
         assert max(over[data]) < most
         assert np.mean(np.array(over[data]) > 1) < 0.05

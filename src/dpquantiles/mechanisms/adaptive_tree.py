@@ -13,7 +13,7 @@ calls are rare on the way to any one record. The idea is that of PrivTree (Zhang
               record more, in [-a - F, a + F] for a swap                                       (2)
     counts    of all cells, by (1) to (4) of `agg_tree.py` for what is left of the budget
 
-t is the public number of records over `CELLS`: finer cells would only add noise. Under add-remove
+t is the public number of records over `cells`: finer cells would only add noise. Under add-remove
 neighbors without a stated size a rough count is bought for it. Proof: `adaptive_tree.md`.
 """
 
@@ -52,8 +52,8 @@ SIZE_SHARE = 0.02
 """The share that buys the number of records where it is neither public nor given."""
 
 CELLS = 512
-"""About how many cells evenly spread records get. Shares and this were tuned on evenly spread,
-normal, clustered and tied records, 1000 to 10**6 of them, epsilon = 1, swap."""
+"""Cells for records of which nothing is known. Shares and this were tuned on evenly spread, normal,
+clustered and tied records, 1000 to 10**6 of them, epsilon = 1, swap."""
 
 HIGHEST = 6
 """The highest tree over cells."""
@@ -81,7 +81,8 @@ class AdaptiveTree:
     """A tree of noisy counts over cells that follow the records, read at the quantiles `q`.
 
     `size` is a public number of records, roughly right, for add-remove neighbors. `cut_share` is
-    the share of the budget that cuts the grid; None picks it from the grid.
+    the share of the budget that cuts the grid; None picks it from the grid. `cells` is about how
+    many cells evenly spread records get.
     """
 
     name: ClassVar[str] = "adaptive_tree"
@@ -96,12 +97,14 @@ class AdaptiveTree:
     budget: Guarantee
     size: int | None = None
     cut_share: float | None = None
+    cells: int = CELLS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
         if not isinstance(self.budget, (PureDP, ZCDP)):
             raise TypeError(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
         object.__setattr__(self, "size", require_size(self.size, self.budget.neighbors))
+        object.__setattr__(self, "cells", require.count(minimum=1, cells=self.cells))
         if self.cut_share is not None:
             share = require.positive(cut_share=self.cut_share)
             if share > MOST_CUT_SHARE:
@@ -154,7 +157,7 @@ class AdaptiveTree:
         found = cells.grown(
             lambda steps: np.searchsorted(records, steps),
             points,
-            rule(size, rate),
+            rule(size, self.cells, rate),
             lambda count: draws.discrete_laplaces(bits, rate, count),
         )
         edges, height, branching = leaves(found.start, points)
@@ -181,9 +184,9 @@ class AdaptiveTree:
         return noisy_count(n, paid, bits)
 
 
-def rule(size: int, rate: Fraction) -> cells.Rule:
-    """(1) for a public number of records."""
-    return cells.Rule(least=size // CELLS, toll=toll(rate))
+def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
+    """(1) for a public number of records, and about so many cells."""
+    return cells.Rule(least=size // number, toll=toll(rate))
 
 
 def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:

@@ -40,6 +40,9 @@ SHAPE = (3, 10)
 [-100, 100], 1000 records, epsilon = 1, swap; the number of quantiles hardly matters. The paper's
 tables (its appendix, tuned on N(0, 1)) have (3, 7) to (3, 12) from six quantiles on."""
 
+SINGLE_POINTS = 2**11
+"""On grids of so many points at most, every point is a leaf: ties lie on single points."""
+
 FLOAT_SHAPE = (4, 12)
 """On grids of floating-point numbers, where any scale may hold all the data."""
 
@@ -149,6 +152,8 @@ class AggTree:
             height -= 1
         while branching > 2 and (branching - 1) ** height >= grid.size:
             branching -= 1
+        while branching**height < grid.size <= SINGLE_POINTS:
+            branching += 1
         return height, branching
 
     def rate(self, height: int) -> Fraction:

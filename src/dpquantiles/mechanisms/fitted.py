@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells
-from dpquantiles.mechanisms.adaptive_tree import COARSE, LUMPY_CUT_SHARE, AdaptiveTree
+from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
 from dpquantiles.mechanisms.count import budget_share, counting_share, noisy_count
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism, Profile
@@ -50,20 +50,21 @@ PLENTY = 50_000
 large by then that few quantiles lie near the edge of one, where JointExp is drawn into gaps.
 """
 
-FEW = {
-    100: 5,
-    300: 9,
-    1000: 14,
-    3000: 18,
-    10_000: 33,
-    30_000: 100,
-    100_000: 130,
-    1_000_000: 400,
-}
-"""By `strength`, so many quantiles are few: a tree is as good as a JointExp, on smooth records.
-The error of a JointExp grows as the third root of the number of quantiles, that of a tree with the
-number of records, by a step where it grows a level.
-"""
+LEAST_FEW, FEW_CELLS = 21, 0.75
+"""So many quantiles are few, whatever the records, and so many per cell of a smooth tree: a tree is
+as good as a JointExp there. The error of a JointExp grows as the third root of the number of
+quantiles, that of a tree with its cells."""
+
+CROWDED, CROWDED_ROOT = 70, 0.45
+"""JointExp needs so many records, by `strength`, for every quantile; of few records it answers so
+many times the root of their number."""
+
+STRONGEST = 1e9
+"""An epsilon of which more makes no difference."""
+
+SMOOTH_CELLS, FEWEST_CELLS = 0.4, 32
+"""Cells of a tree for smooth records, per epsilon sqrt(n): inside a cell of c records chance moves
+them by sqrt(c), and more cells have more noise, of 1 / epsilon each."""
 
 MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
@@ -134,14 +135,16 @@ class Fitted:
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
         rest = self.stages(points).answers
-        if not lumpy and len(self.q) <= few(strength(size, self.budget)):
+        if not lumpy and len(self.q) <= few(size, self.budget):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
             joint = family.within(rest, q=self.q, size=self.size)
             if serves(joint, size, points):
                 return joint
         bought = points > COARSE and not self._sized
         tree = AdaptiveTree.within(rest, q=self.q, size=size if bought else self.size)
-        return replace(tree, cut_share=LUMPY_CUT_SHARE if lumpy else None)
+        if lumpy:
+            return replace(tree, cut_share=LUMPY_CUT_SHARE)
+        return replace(tree, cells=smooth_cells(size, self.budget))
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: what is taken depends on what was found."""
@@ -175,17 +178,30 @@ class Fitted:
         )
 
 
-def strength(size: int, budget: Guarantee) -> float:
-    """Records times the epsilon of a JointExp under swap: what makes answers accurate."""
+def rate_per_record(budget: Guarantee) -> float:
+    """The epsilon of a JointExp under swap."""
     epsilon = bounded_range_eta(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
     # A record more or less changes half as much as a swap.
-    return size * epsilon * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
+    return min(epsilon, STRONGEST) * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
 
 
-def few(strong: float) -> int:
-    """FEW between its entries: straight lines of logarithms."""
-    marks, counts = (np.log(list(numbers)) for numbers in (FEW, FEW.values()))
-    return round(math.exp(np.interp(math.log(max(1.0, strong)), marks, counts)))
+def strength(size: int, budget: Guarantee) -> float:
+    """Records times epsilon: what makes answers accurate."""
+    return size * rate_per_record(budget)
+
+
+def smooth_cells(size: int, budget: Guarantee) -> int:
+    """About how many cells are best for a tree of smooth records."""
+    wanted = SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
+    return round(min(max(wanted, FEWEST_CELLS), CELLS))
+
+
+def few(size: int, budget: Guarantee) -> float:
+    """For how many quantiles of smooth records a JointExp is as good as a tree."""
+    strong = strength(size, budget)
+    answered = max(strong / CROWDED, CROWDED_ROOT * math.sqrt(strong))
+    as_good = FEW_CELLS * SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
+    return min(answered, max(as_good, LEAST_FEW))
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:

@@ -6,12 +6,12 @@ each is off on smooth, clustered and tied records of the same public shape. A go
     within 10 % of the best on smooth records, and
     on clustered and tied ones at most twice as far off as the best.
 
-Errors below some fraction of 1 / epsilon, the noise of a single count, are all the same to us: ties
-can make them as small as you like. The regret of a mechanism is the largest ratio to the best in
-these units, 1.1 on smooth records and 2 on the others. One with a regret of at most 1 is good in
-both ways; of these the first is taken, joint_exp before those that read all records. Where there is
-none, the least regret decides. The records themselves are never asked; a mechanism may ask them,
-and pays for it.
+Ties can make errors as small as you like: on clustered and tied records the best is taken to be no
+better than a single private median, 2 / epsilon ranks off, or one rank. The regret of a mechanism
+is the largest ratio to what is allowed. One with a regret of at most 1 is good in both ways; of
+these the first is taken, joint_exp before those that read all records. Where there is none, the
+least regret decides. The records themselves are never asked; a mechanism may ask them, and pays for
+it.
 """
 
 import math
@@ -30,19 +30,28 @@ AUTO = "auto"
 
 
 class Allowed(NamedTuple):
-    """How many times the error of the best is no reason for regret, and what error never is one.
+    """How many times the error of the best is no reason for regret.
 
-    The latter is in units of 1 / epsilon.
+    `ranks` and `units` of 1 / epsilon, whichever is more, count as the best where it is better.
     """
 
     times: float
-    least: float
+    ranks: float
+    units: float
+
+    def limit(self, best: float, unit: float) -> float:
+        """The largest error without regret."""
+        return self.times * max(best, self.ranks, self.units * unit)
 
 
-ALLOWED = {"smooth": Allowed(1.1, 0.1), "clustered": Allowed(2.0, 1.0), "tied": Allowed(2.0, 1.0)}
+LUMPS = Allowed(2.0, 1.0, 2.0)
+ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 
 CELL_HEIGHT = 2
 """Of trees over cells: two levels up to some four hundred cells."""
+
+WEAKEST = 2.0**-40
+"""An epsilon, and the root of a rho, of which less makes no difference: nothing can be answered."""
 
 UNKNOWN_SIZE = 10_000
 """Assumed where the number of records is protected and not stated: the choice must not use it."""
@@ -69,8 +78,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     }
     unit = 1 / strength(JointExp.name, budget, m, grid)
     limits = {
-        data: allowed.times * max(min(errors[data].values()), allowed.least * unit)
-        for data, allowed in ALLOWED.items()
+        data: allowed.limit(min(errors[data].values()), unit) for data, allowed in ALLOWED.items()
     }
 
     def regret(name: str) -> float:
@@ -118,13 +126,18 @@ def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
     """The rate of a mechanism within a budget, in units of its rate at epsilon = 1 under swap."""
     neighbors = 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
     if not isinstance(budget, ZCDP):
-        return neighbors * budget.epsilon
+        return neighbors * max(budget.epsilon, WEAKEST)
+    rho = max(budget.rho, WEAKEST**2)
     if name == "joint_exp":
-        return neighbors * bounded_range_eta(budget.rho)
+        return neighbors * bounded_range_eta(rho)
     if name == "recursive_joint_exp":
         parts = RecursiveJointExp.parts(m)
-        return neighbors * parts * bounded_range_eta(budget.rho / parts)
-    height = (FLOAT_SHAPE if grid == "float" else SHAPE)[0] if name == "agg_tree" else CELL_HEIGHT
+        return neighbors * parts * bounded_range_eta(rho / parts)
+    height = (
+        (FLOAT_SHAPE if grid in ("float", "integers") else SHAPE)[0]
+        if name == "agg_tree"
+        else CELL_HEIGHT
+    )
     # sqrt(2 rho / nodes) per node, against 1 / (2 height).
     nodes = 2 * height / neighbors
-    return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)
+    return float((2 * rho / nodes) ** 0.5 * 2 * height)

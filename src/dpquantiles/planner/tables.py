@@ -46,8 +46,8 @@ GRIDS: dict[str, Grid] = {
     "float": FloatGrid(),
     "integers": FloatGrid(integral=True),
 }
-"""Up to about 2**10 points a tree has a leaf for each. Of all whole numbers, next to none are near the
-records."""
+"""Up to about 2**10 points a tree has a leaf for each. Of all whole numbers, next to none are near
+the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""

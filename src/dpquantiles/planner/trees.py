@@ -40,7 +40,7 @@ def adaptive(mechanism: AdaptiveTree, view: Reference, draws: int, rng: "Generat
     found = cells.grown(
         view.below,
         points,
-        rule(view.n, rate),
+        rule(view.n, mechanism.cells, rate),
         lambda count: laplaces(rng, rate, count),
         partitions=draws,
     )
