@@ -5,7 +5,8 @@
 Every cell plans m even quantiles of 10,000 records among the 32-bit integers for one mechanism, and
 then draws seeded releases from the real mechanism on the reference data, as records in memory.
 Held: how often an answer is within its 95 % bound, on average over the quantiles and for the worst
-of them. Ratio: the sum of the bounds over the sum of the measured 95 % points.
+of them. Ratio: the sum of the bounds over the sum of the measured 95 % points. Tight: how many of
+the quantiles have a bound of at most 1.5 times the measured point.
 """
 
 import argparse
@@ -45,6 +46,9 @@ PROCESSES = 2
 MOST_SECONDS = 200.0
 """A cell gets fewer runs when all of them would take longer; the table says how many."""
 
+TIGHT = 1.5
+"""A point of less than one rank counts as one."""
+
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
 
@@ -66,6 +70,8 @@ class Row:
     held: float
     least_held: float
     """Over all quantiles, and for the worst of them."""
+    tight: float
+    """Share of the quantiles whose bound is at most `TIGHT` times the measured point."""
 
 
 def measure(data: str, m: int, epsilon: float, name: str, most: int) -> Row:
@@ -87,6 +93,7 @@ def measure(data: str, m: int, epsilon: float, name: str, most: int) -> Row:
             break
     found, bounds = np.array(errors), np.array(planned.bound)
     held = (found <= bounds + 1e-9).mean(axis=0)
+    points = np.quantile(found, 0.95, axis=0, method="higher")
     return Row(
         data=data,
         m=m,
@@ -96,9 +103,10 @@ def measure(data: str, m: int, epsilon: float, name: str, most: int) -> Row:
         expected=planned.mean,
         mean=float(found.mean()),
         bound=float(bounds.mean()),
-        point=float(np.quantile(found, 0.95, axis=0, method="higher").mean()),
+        point=float(points.mean()),
         held=float(held.mean()),
         least_held=float(held.min()),
+        tight=float((bounds <= TIGHT * np.maximum(points, 1.0)).mean()),
     )
 
 
@@ -133,8 +141,8 @@ def table(rows: list[Row]) -> list[str]:
     """The rows in Markdown."""
     lines = [
         "| data | m | ε | mechanism | runs | expected | measured | 95 % planned | measured "
-        "| ratio | held | worst quantile |",
-        "|---" * 12 + "|",
+        "| ratio | held | worst quantile | tight |",
+        "|---" * 13 + "|",
     ]
     order = {data: place for place, data in enumerate(SHAPES)}
     for row in sorted(rows, key=lambda row: (order[row.data], row.m, row.mechanism, row.epsilon)):
@@ -142,7 +150,7 @@ def table(rows: list[Row]) -> list[str]:
         lines.append(
             f"| {row.data} | {row.m} | {row.epsilon:g} | {row.mechanism} | {row.runs} "
             f"| {row.expected:.2f} | {row.mean:.2f} | {row.bound:.1f} | {row.point:.1f} "
-            f"| {ratio:.2f} | {row.held:.1%} | {row.least_held:.1%} |"
+            f"| {ratio:.2f} | {row.held:.1%} | {row.least_held:.1%} | {row.tight:.0%} |"
         )
     return lines
 

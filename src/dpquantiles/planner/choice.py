@@ -18,7 +18,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from dpquantiles.grid import Grid
+from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
