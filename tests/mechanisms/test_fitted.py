@@ -132,7 +132,7 @@ def test_what_is_taken_follows_public_numbers_and_the_question(
 
 @pytest.mark.parametrize(
     ("size", "epsilon", "number"),
-    [(0, 1.0, 32), (10_000, 0.1, 32), (10_000, 1.0, 40), (10**6, 1.0, 400), (200_000, 5.0, 512)],
+    [(0, 1.0, 64), (40_000, 1.0, 80), (50_000, 1.0, 256), (10**6, 1.0, 400), (200_000, 5.0, 512)],
 )
 def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, number: int) -> None:
     mechanism = pure(epsilon, q=evenly(999))

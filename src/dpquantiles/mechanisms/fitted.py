@@ -62,9 +62,10 @@ many times the root of their number."""
 STRONGEST = 1e9
 """An epsilon of which more makes no difference."""
 
-SMOOTH_CELLS, FEWEST_CELLS = 0.4, 32
+SMOOTH_CELLS, FEWEST_CELLS, FEWEST_OF_PLENTY = 0.4, 64, 256
 """Cells of a tree for smooth records, per epsilon sqrt(n): inside a cell of c records chance moves
-them by sqrt(c), and more cells have more noise, of 1 / epsilon each."""
+them by sqrt(c), and more cells have more noise, of 1 / epsilon each. Plenty of records may lie in
+clusters, which need cells to be seen."""
 
 MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
@@ -192,8 +193,9 @@ def strength(size: int, budget: Guarantee) -> float:
 
 def smooth_cells(size: int, budget: Guarantee) -> int:
     """About how many cells are best for a tree of smooth records."""
+    fewest = FEWEST_OF_PLENTY if strength(size, budget) >= PLENTY else FEWEST_CELLS
     wanted = SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
-    return round(min(max(wanted, FEWEST_CELLS), CELLS))
+    return round(min(max(wanted, fewest), CELLS))
 
 
 def few(size: int, budget: Guarantee) -> float:

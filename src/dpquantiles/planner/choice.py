@@ -82,7 +82,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     }
 
     def regret(name: str) -> float:
-        return round(max(errors[data][name] / limit for data, limit in limits.items()), 2)
+        return max(errors[data][name] / limit for data, limit in limits.items())
 
     name = next((name for name in able if regret(name) <= 1), min(able, key=regret))
     return Choice(name, _reason(name, m, n, size, errors))
@@ -133,11 +133,9 @@ def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
     if name == "recursive_joint_exp":
         parts = RecursiveJointExp.parts(m)
         return neighbors * parts * bounded_range_eta(rho / parts)
-    height = (
-        (FLOAT_SHAPE if grid in ("float", "integers") else SHAPE)[0]
-        if name == "agg_tree"
-        else CELL_HEIGHT
-    )
+    height = CELL_HEIGHT
+    if name == "agg_tree":
+        height, _ = FLOAT_SHAPE if isinstance(tables.GRIDS[grid], FloatGrid) else SHAPE
     # sqrt(2 rho / nodes) per node, against 1 / (2 height).
     nodes = 2 * height / neighbors
     return float((2 * rho / nodes) ** 0.5 * 2 * height)
