@@ -39,7 +39,7 @@ MANY, HUNDREDS, THOUSAND = 15, 99, 1000
 TWINS = {144: 143}
 """joint_exp does not change here, where recursive_joint_exp grows a level."""
 
-TREE_TWINS = {23: 15, 24: 15, 44: 29, 64: 29, 143: 99, 144: 99, 255: 99}
+TREE_TWINS = {23: 15, 24: 15, 44: 29, 143: 99, 144: 99, 255: 99}
 """Errors of trees change little with the number of quantiles."""
 
 HOPELESS, SLOW = 3.0, 9.0

@@ -4,8 +4,8 @@ JointExp is the most accurate mechanism for some dozens of quantiles of smooth d
 into gaps where records are tied or clustered; trees are not. A question that costs next to nothing
 tells the two kinds of data apart:
 
-    lumps     the grid is cut into some thousand parts per record, or for plenty of records into
-              its points; of these, o hold records.
+    lumps     the grid is cut into some thousand parts per record, or for few quantiles of plenty
+              of records into its points; of these, o hold records.
               o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
 
 One record more or less changes o by at most one, and so does a swap. What is left of the budget
@@ -46,9 +46,9 @@ FINENESS, LUMP = 2**12, 8
 """Parts of the grid per record, and how many records an occupied part has in lumpy data."""
 
 PLENTY = 50_000
-"""Of so many records, by `strength`, only those on the very same point are lumps: clusters are so
-large by then that few quantiles lie near the edge of one, where JointExp is drawn into gaps.
-"""
+"""Of so many records, by `strength`, only those on the very same point are lumps for JointExp:
+clusters are so large by then that few quantiles lie near the edge of one, where it is drawn into
+gaps. A tree that is taken for many quantiles still asks for clusters."""
 
 LEAST_FEW, FEW_CELLS = 21, 0.75
 """So many quantiles are few, whatever the records, and so many per cell of a smooth tree: a tree is
@@ -62,10 +62,9 @@ many times the root of their number."""
 STRONGEST = 1e9
 """An epsilon of which more makes no difference."""
 
-SMOOTH_CELLS, FEWEST_CELLS, FEWEST_OF_PLENTY = 0.4, 64, 256
+SMOOTH_CELLS, FEWEST_CELLS = 0.4, 64
 """Cells of a tree for smooth records, per epsilon sqrt(n): inside a cell of c records chance moves
-them by sqrt(c), and more cells have more noise, of 1 / epsilon each. Plenty of records may lie in
-clusters, which need cells to be seen."""
+them by sqrt(c), and more cells have more noise, of 1 / epsilon each."""
 
 MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
@@ -136,7 +135,7 @@ class Fitted:
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
         rest = self.stages(points).answers
-        if not lumpy and len(self.q) <= few(size, self.budget):
+        if not lumpy and self._few(size):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
             joint = family.within(rest, q=self.q, size=self.size)
             if serves(joint, size, points):
@@ -146,6 +145,16 @@ class Fitted:
         if lumpy:
             return replace(tree, cut_share=LUMPY_CUT_SHARE)
         return replace(tree, cells=smooth_cells(size, self.budget))
+
+    def part_length(self, points: int, size: int) -> int:
+        """How many steps the parts of (1) have: a power of BRANCHING."""
+        if self._few(size) and strength(size, self.budget) >= PLENTY:
+            return 1
+        fine = cells.height(FINENESS * max(1, size))
+        return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
+
+    def _few(self, size: int) -> bool:
+        return len(self.q) <= few(size, self.budget)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: what is taken depends on what was found."""
@@ -163,7 +172,7 @@ class Fitted:
             size = noisy_count(view.n, stages.size, bits)
         lumpy = True
         if stages.lumps is not None:
-            parts = occupied(held.steps, part_length(size, points, self.budget))
+            parts = occupied(held.steps, self.part_length(points, size))
             lumpy = LUMP * noisy_count(parts, stages.lumps, bits) < size
         taken = self.taken(points, lumpy=lumpy, size=size)
         release = taken.release(held, bits)
@@ -193,9 +202,8 @@ def strength(size: int, budget: Guarantee) -> float:
 
 def smooth_cells(size: int, budget: Guarantee) -> int:
     """About how many cells are best for a tree of smooth records."""
-    fewest = FEWEST_OF_PLENTY if strength(size, budget) >= PLENTY else FEWEST_CELLS
     wanted = SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
-    return round(min(max(wanted, fewest), CELLS))
+    return round(min(max(wanted, FEWEST_CELLS), CELLS))
 
 
 def few(size: int, budget: Guarantee) -> float:
@@ -224,14 +232,6 @@ def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
     except ValueError:
         return False
     return True
-
-
-def part_length(size: int, points: int, budget: Guarantee) -> int:
-    """How many steps the parts of (1) have: a power of BRANCHING."""
-    if strength(size, budget) >= PLENTY:
-        return 1
-    fine = cells.height(FINENESS * max(1, size))
-    return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
 
 
 def occupied(steps: NDArray[np.int64], length: int) -> int:

@@ -20,7 +20,7 @@ from dpquantiles.grid import MOST_STEPS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import noise_rate
-from dpquantiles.mechanisms.fitted import LUMP, Fitted, part_length
+from dpquantiles.mechanisms.fitted import LUMP, Fitted
 from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
@@ -260,7 +260,7 @@ def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
         noise = trees.laplaces(_generator(view), noise_rate(paid), draws)
-        parts = view.occupied(part_length(view.n, points, mechanism.budget))
+        parts = view.occupied(mechanism.part_length(points, view.n))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     shares = {True: lumpy, False: draws - lumpy}
     taken = {shape: mechanism.taken(points, lumpy=shape, size=view.n) for shape in shares}
