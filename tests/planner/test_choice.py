@@ -2,10 +2,12 @@
 
 import itertools
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import dpquantiles as dpq
 from dpquantiles import privacy
@@ -146,22 +148,34 @@ def test_few_records_and_many_quantiles_get_a_tree() -> None:
         assert fitted.taken(FINE.size, lumpy=lumpy, size=1000).name == "adaptive_tree"
 
 
-def test_auto_is_good_for_all_kinds_of_records_almost_everywhere() -> None:
-    """Within 10 % of the best on smooth records, within twice on others, by the table itself."""
+def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Errors of auto by what is allowed, for many public numbers, by the table itself."""
     over: dict[str, list[float]] = {data: [] for data in tables.DATA}
-    cells = list(
-        itertools.product(tables.GRIDS, (1000, 10_000, 50_000, 10**6), COUNTS, (0.1, 1.0, 5.0))
-    )
-    for grid, n, m, epsilon in cells:
+    sizes, epsilons = (1000, 3000, 10_000, 50_000, 10**6), (0.1, 1.0, 5.0)
+    for grid, n, m, epsilon in itertools.product(grids, sizes, COUNTS, epsilons):
         budget = PureDP(epsilon=epsilon)
         taken = choice.choose(budget, m, n, tables.GRIDS[grid]).mechanism
         able = [name for name in tables.CANDIDATES if choice._able(name, m)]
         for data, allowed in choice.ALLOWED.items():
             errors = {x: choice._error(x, budget, m, n, grid, data) for x in able}
             over[data].append(errors[taken] / allowed.limit(min(errors.values()), 1 / epsilon))
-    for data, most in (("smooth", 1.2), ("clustered", 1.35), ("tied", 1.3)):
-        assert max(over[data]) < most
-        assert np.mean(np.array(over[data]) > 1) < 0.05
+    return {data: np.array(found) for data, found in over.items()}
+
+
+def test_auto_is_good_for_all_kinds_of_records() -> None:
+    """Within 10 % of the best on smooth records, within twice on others."""
+    over = ratios(set(tables.GRIDS) - {"integers"})
+    # A hundredth is less than the noise of an entry.
+    assert over["smooth"].max() <= 1.01
+    assert over["clustered"].max() <= 1
+    assert over["tied"].max() <= 1
+
+
+def test_auto_is_mostly_good_for_whole_numbers_without_bounds() -> None:
+    """Next to no points are near the records: what is best for one kind may fail for another."""
+    for found in ratios(["integers"]).values():
+        assert found.max() < 1.4
+        assert (found > 1).mean() < 0.12
 
 
 def test_a_protected_number_of_records_is_not_used() -> None:
@@ -195,8 +209,8 @@ def test_a_mechanism_that_was_asked_for_is_taken() -> None:
 
 def test_more_quantiles_than_joint_exp_answers_go_elsewhere() -> None:
     budget, grid = dpq.PureDP(epsilon=1.0), dpq.UniformGrid(0, 120)
-    assert choice.choose(budget, 1500, None, grid).mechanism == "joint_exp"
-    assert choice.choose(budget, 1501, None, grid).mechanism != "joint_exp"
+    assert choice.choose(budget, 1500, 10**6, grid).mechanism == "joint_exp"
+    assert choice.choose(budget, 1501, 10**6, grid).mechanism != "joint_exp"
 
 
 def test_the_recursive_form_is_not_taken_where_it_has_one_part() -> None:

@@ -50,8 +50,8 @@ ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 CELL_HEIGHT = 2
 """Of trees over cells: two levels up to some four hundred cells."""
 
-WEAKEST = 2.0**-40
-"""An epsilon, and the root of a rho, of which less makes no difference: nothing can be answered."""
+WEAKEST, STRONGEST = 2.0**-40, 2.0**40
+"""An epsilon, or the root of a rho, beyond these makes no difference any more."""
 
 UNKNOWN_SIZE = 10_000
 """Assumed where the number of records is protected and not stated: the choice must not use it."""
@@ -126,8 +126,8 @@ def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
     """The rate of a mechanism within a budget, in units of its rate at epsilon = 1 under swap."""
     neighbors = 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
     if not isinstance(budget, ZCDP):
-        return neighbors * max(budget.epsilon, WEAKEST)
-    rho = max(budget.rho, WEAKEST**2)
+        return neighbors * min(max(budget.epsilon, WEAKEST), STRONGEST)
+    rho = min(max(budget.rho, WEAKEST**2), STRONGEST**2)
     if name == "joint_exp":
         return neighbors * bounded_range_eta(rho)
     if name == "recursive_joint_exp":
