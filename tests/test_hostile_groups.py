@@ -322,7 +322,7 @@ def test_auto_is_chosen_from_public_numbers_and_says_why() -> None:
     data = pl.DataFrame({"g": ["a"], "v": [1.0]})
     many = tuple(np.linspace(0.001, 0.999, 300))
     release = ask(data, many, epsilon=0.1)
-    assert release.mechanism == "adaptive_tree"
+    assert release.mechanism == "fitted"
     assert release.guarantee == PureDP(epsilon=0.1, within=("g",))
     assert release.provenance["choice"].startswith("one choice for all groups: expected rank error")
     assert "1,000 records" in release.provenance["choice"]

@@ -48,6 +48,9 @@ PROBES = 16
 LONGEST_AXIS, LONGEST_BATCH_AXIS = 4096, 1024
 """The longest axes to start with, for one data set and for many."""
 
+ENDLESS_AXIS = 1 << 16
+"""An axis that is not longer yet is lengthened where draws come near its ends."""
+
 LEAVING = 1.0
 """Answers may leave all records where so many times the logarithm of the room around these exceeds
 half of what every one of them pays for it."""
@@ -189,7 +192,7 @@ def _drawn(
     """Answers of JointExp for a public size, one for each of the data sets that `walks` names.
 
     They are steps from the lower end of the part. The axis of errors is lengthened until draws stay
-    away from its ends, first a few of them and then all.
+    away from its ends, first a few of them and then all, or until it is endless.
     """
     surplus = part.n - size
     deepest, highest = -int(targets.max()), int(part.n.max() - targets.min())
@@ -199,7 +202,8 @@ def _drawn(
         first = max(min(0, int(surplus.min())) - half, min(0, deepest))
         stop = min(max(0, int(surplus.max())) + half, max(0, highest)) + 1
         found, wide = _batches(part, targets, rate, rng, tried, surplus, range(first, stop))
-        if not wide and (first > min(0, deepest) or stop <= max(0, highest)):
+        longer = first > min(0, deepest) or stop <= max(0, highest)
+        if not wide and longer and stop - first < ENDLESS_AXIS:
             half *= 4
         elif len(tried) == len(walks):
             return found
