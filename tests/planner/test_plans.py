@@ -127,7 +127,7 @@ def test_a_budget_that_is_next_to_nothing_has_a_plan(epsilon: float) -> None:
     """Mechanisms that cannot work with it are left out, and say why."""
     plan = dpq.plan(size=1000, q="quartiles", epsilon=epsilon, bounds=(0.0, 120.0))
     assert "at least 2**-40 for the noise" in plan.left_out["above_threshold"]
-    assert plan.best.worst == 750.0
+    assert 500 < plan.best.worst <= 750
 
 
 @pytest.mark.parametrize("ranks", [-1.0, math.nan, math.inf])

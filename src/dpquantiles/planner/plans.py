@@ -33,8 +33,8 @@ FEW = 30
 CURVE_DRAWS = 128
 """For each budget of a curve of more than a few quantiles."""
 
-OTHER_DRAWS, SLOW_DRAWS = 128, 64
-"""For mechanisms beside the one that auto takes, and for the slow one among them."""
+OTHER_DRAWS, SLOW_DRAWS = {12: 512, math.inf: 128}, 64
+"""For mechanisms beside the one that auto takes, up to so many quantiles; and for the slow one."""
 
 MOST_QUANTILES = {"joint_exp": 400, "above_threshold": 3, "slice_quantiles": 100}
 """Mechanisms that are slow, or hopeless, for more quantiles than this are left out of a plan."""
@@ -193,7 +193,7 @@ def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int)
         reason = unsuited(name, budget, len(set(q)))
         if not reason:
             try:
-                found.append(estimate(name, budget, q, view, _draws(name, chosen)))
+                found.append(estimate(name, budget, q, view, _draws(name, chosen, len(set(q)))))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
@@ -213,10 +213,12 @@ def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int)
     )
 
 
-def _draws(name: str, chosen: choice.Choice) -> int | None:
+def _draws(name: str, chosen: choice.Choice, m: int) -> int | None:
     if name == chosen.mechanism:
         return None
-    return SLOW_DRAWS if name == RecursiveJointExp.name else OTHER_DRAWS
+    if name == RecursiveJointExp.name:
+        return SLOW_DRAWS
+    return next(draws for most, draws in OTHER_DRAWS.items() if m <= most)
 
 
 def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:

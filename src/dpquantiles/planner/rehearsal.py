@@ -64,7 +64,9 @@ def most_draws(mechanism: Any) -> int:
     m = len(mechanism.q)
     if isinstance(mechanism, JointExp):
         return 1024 if m <= 12 else 256 if m <= 40 else 128
-    return 256 if isinstance(mechanism, (RecursiveJointExp, AggTree)) else 1024
+    if isinstance(mechanism, RecursiveJointExp):
+        return 128
+    return 256 if isinstance(mechanism, AggTree) else 1024
 
 
 def rehearse(mechanism: Any, view: Reference, draws: int) -> Floats:
