@@ -25,7 +25,7 @@ from dpquantiles.planner.reference import FLOAT_SPREAD, WHOLE_NUMBERS, reference
 from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
 
-CANDIDATES = ("joint_exp", "recursive_joint_exp", "fitted", "adaptive_tree", "agg_tree")
+CANDIDATES = ("joint_exp", "fitted", "recursive_joint_exp", "adaptive_tree", "agg_tree")
 """Mechanisms of the registry that are the most accurate one somewhere; joint_exp reads least."""
 
 TREES = ("adaptive_tree", "agg_tree")
