@@ -144,7 +144,8 @@ class Fitted:
         tree = AdaptiveTree.within(rest, q=self.q, size=size if bought else self.size)
         if lumpy:
             return replace(tree, cut_share=LUMPY_CUT_SHARE)
-        return replace(tree, cells=smooth_cells(size, self.budget))
+        wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
+        return replace(tree, cells=round(min(wanted, CELLS)))
 
     def part_length(self, points: int, size: int) -> int:
         """How many steps the parts of (1) have: a power of BRANCHING."""
@@ -200,18 +201,16 @@ def strength(size: int, budget: Guarantee) -> float:
     return size * rate_per_record(budget)
 
 
-def smooth_cells(size: int, budget: Guarantee) -> int:
-    """About how many cells are best for a tree of smooth records."""
-    wanted = SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
-    return round(min(max(wanted, FEWEST_CELLS), CELLS))
+def best_cells(size: int, budget: Guarantee) -> float:
+    """About how many cells are best for a tree of smooth records, if it could have any number."""
+    return SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
 
 
 def few(size: int, budget: Guarantee) -> float:
     """For how many quantiles of smooth records a JointExp is as good as a tree."""
     strong = strength(size, budget)
     answered = max(strong / CROWDED, CROWDED_ROOT * math.sqrt(strong))
-    as_good = FEW_CELLS * SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
-    return min(answered, max(as_good, LEAST_FEW))
+    return min(answered, max(FEW_CELLS * best_cells(size, budget), LEAST_FEW))
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:

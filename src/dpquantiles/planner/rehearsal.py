@@ -49,11 +49,7 @@ LONGEST_AXIS, LONGEST_BATCH_AXIS = 4096, 1024
 """The longest axes to start with, for one data set and for many."""
 
 ENDLESS_AXIS = 1 << 16
-"""An axis that is not longer yet is lengthened where draws come near its ends."""
-
-LEAVING = 1.0
-"""Answers may leave all records where so many times the logarithm of the room around these exceeds
-half of what every one of them pays for it."""
+"""An axis of so many cells is not lengthened any more, however near its ends draws come."""
 
 MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
@@ -217,12 +213,13 @@ def _half_axis(m: int, rate: float, part: Part) -> int:
     """How far errors may go: some decays, and on uneven data as far as all answers together would
     for the room between pieces, where that can be afforded.
 
-    Where the room around all records may be worth leaving them for, errors may go all the way.
+    Where the room around all records may be worth leaving them for, errors may go all the way:
+    there its logarithm exceeds half of what every answer pays for that.
     """
     decays = 8 + 2 * math.sqrt(m)
     most = LONGEST_AXIS if len(part.n) == 1 else LONGEST_BATCH_AXIS
     far = min(decays + m * part.view.contrast / 2, max(decays, most * rate / 2))
-    if LEAVING * part.view.outside > rate * float(part.n.max()) / (m + 1):
+    if part.view.outside > rate * float(part.n.max()) / (m + 1):
         far = max(far, min(rate * float(part.n.max()), most * rate / 2))
     return math.ceil(far / rate)
 
