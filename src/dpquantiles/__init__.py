@@ -1,5 +1,6 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
+from dpquantiles import forking
 from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
 from dpquantiles.described import Description
 from dpquantiles.errors import (
@@ -19,6 +20,8 @@ from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
 from dpquantiles.views import ArrayView
+
+forking.wait_for_imports()
 
 __all__ = [
     "ZCDP",

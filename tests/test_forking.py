@@ -1,0 +1,56 @@
+"""A process may fork while another thread makes its first release."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+if not hasattr(os, "fork"):
+    pytest.skip("no fork", allow_module_level=True)
+
+SLOW_FIRST_RELEASE = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+import {library}
+import dpquantiles as dpq
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            begun.set()
+            time.sleep(0.5)
+
+sys.meta_path.insert(0, Slow())
+data = {data}
+thread = threading.Thread(target=dpq.deciles, args=(data,), kwargs=dict(epsilon=1))
+thread.start()
+assert begun.wait(10), "the module was loaded before the first release"
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks beside threads
+child = os.fork()
+if child == 0:
+    signal.alarm(10)  # a child that hangs is ended by this signal
+    dpq.deciles(data, epsilon=1)
+    os._exit(0)
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "module", "data"),
+    [
+        ("numpy", "importlib.resources._common", "np.arange(300.0)"),
+        ("pandas", "narwhals.stable.v2", "pandas.Series(np.arange(300.0))"),
+        ("polars", "narwhals._polars.namespace", "polars.Series(np.arange(300.0))"),
+    ],
+)
+def test_a_child_does_not_wait_for_a_module_that_another_thread_was_loading(
+    library: str, module: str, data: str
+) -> None:
+    code = SLOW_FIRST_RELEASE.format(library=library, module=module, data=data)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
