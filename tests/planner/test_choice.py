@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 import dpquantiles as dpq
 from dpquantiles import privacy
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, default_grid
+from dpquantiles.kinds import BY_NAME, INTEGER, Kind
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
@@ -69,6 +71,36 @@ def test_grids_are_taken_for_those_of_the_table() -> None:
     assert list(grids) == list(tables.GRIDS)
     for name, members in grids.items():
         assert [tables.named(grid) for grid in members] == [name] * len(members)
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values(), ids=lambda kind: kind.name)
+def test_a_default_grid_is_taken_for_what_it_is(kind: Kind) -> None:
+    """The default grid of whole numbers ends where 64 bits do, which nobody stated."""
+    grid = default_grid(kind)
+    if kind.limits is not None:
+        assert tables.named(grid) in ("coarse", "middle", "fine")
+        return
+    assert tables.named(grid) == ("integers" if kind.integral else "float")
+    where = reference("smooth", 100, grid).words
+    assert ("whole numbers from 0 to" if kind.integral else "all floating-point numbers") in where
+
+
+def test_bounds_of_whole_numbers_are_not_taken_for_those_of_the_type() -> None:
+    assert tables.named(dpq.FloatGrid(0, 2**40, kind=INTEGER)) == "fine"
+    assert not dpq.FloatGrid(-(2**62), 2**62, kind=INTEGER).unbounded
+
+
+def test_a_stated_error_of_few_whole_numbers_is_a_true_one() -> None:
+    """Without bounds, deciles of 300 whole numbers are hopeless, and the release must say so."""
+    n, q = 300, np.arange(1, 10) / 10
+    answers = [
+        dpq.deciles(np.arange(n), epsilon=1.0, rng=random.Random(seed)) for seed in range(20)
+    ]
+    ranks = np.clip(np.array([release.values for release in answers], dtype=float), 0, n)
+    measured = np.abs(ranks - q * n).mean()
+    stated = re.search(r"expected rank error (\S+) for", str(answers[0].provenance["choice"]))
+    assert stated is not None
+    assert measured == pytest.approx(float(stated[1]), rel=0.25)
 
 
 def test_between_entries_errors_lie_between() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid.protocol import check_ends, exact, exact_bounds
-from dpquantiles.kinds import INTEGER, REAL, Kind
+from dpquantiles.kinds import INT64, INTEGER, REAL, Kind
 
 EXACT_INTEGERS = 2**53
 FLOAT64_EXACT_BITS = int(np.float64(EXACT_INTEGERS).view(np.int64))
@@ -58,6 +58,14 @@ class FloatGrid:
     def size(self) -> int:
         """How many points the grid has."""
         return self._last - self._first + 1
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether an end is only that of the type, so that nobody has said where values lie."""
+        ends: tuple[Any, Any] = (None, None)
+        if self.kind.integral:
+            ends = (self.kind.value(INT64.min), self.kind.value(INT64.max))
+        return self.lower in (None, ends[0]) or self.upper in (None, ends[1])
 
     @np.errstate(all="ignore")
     def _index(self, numbers: NDArray[Any]) -> NDArray[np.int64]:

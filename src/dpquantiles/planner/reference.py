@@ -268,7 +268,7 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     """First step, number of steps, and words."""
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
-    unbounded = isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None)
+    unbounded = isinstance(grid, FloatGrid) and grid.unbounded
     if spread is None and isinstance(grid, FloatGrid) and unbounded and grid.integral:
         first, last = (int(step) for step in grid.encode(np.array([0, WHOLE_NUMBERS])))
         return first, last - first + 1, f"the whole numbers from 0 to {WHOLE_NUMBERS:,}"

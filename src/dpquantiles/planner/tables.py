@@ -99,7 +99,7 @@ def kept() -> dict[str, Any]:
 
 def named(grid: Grid) -> str:
     """The grid of the table that stands for this one."""
-    if isinstance(grid, FloatGrid) and (grid.lower is None or grid.upper is None):
+    if isinstance(grid, FloatGrid) and grid.unbounded:
         return "integers" if grid.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
