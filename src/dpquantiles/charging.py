@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from dpquantiles import entropy, require
@@ -31,11 +32,11 @@ class Account:
 
 
 def fingerprint(*named: object) -> str | None:
-    """Which files or which query were named, so that a request is not repeated for others.
+    """Which files, database or query were named, so that a request is not repeated for others.
 
-    A hash, because addresses may hold passwords; None where data are no text but a value.
+    A hash, because addresses may hold passwords; None where data are not named but given.
     """
-    texts = [text for text in named if isinstance(text, str)]
+    texts = [str(name) for name in named if isinstance(name, (str, Path))]
     return digest(canonical(texts)) if texts else None
 
 

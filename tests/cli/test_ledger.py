@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import duckdb
 import pytest
 
 from dpquantiles import Ledger
@@ -231,3 +232,20 @@ def test_a_request_is_not_repeated_for_another_file(
     assert (done.code, done.out) == (2, "")
     assert "'march' was charged before" in done.err
     assert release(1, "--request-id", "march").out == first.out
+
+
+def test_a_request_is_not_repeated_for_another_database(
+    run: Command, budget: Path, tmp_path: Path
+) -> None:
+    places = [tmp_path / name for name in ("first.duckdb", "second.duckdb")]
+    for place in places:
+        with duckdb.connect(str(place)) as connection:
+            connection.execute("CREATE TABLE pay AS SELECT range AS v FROM range(100)")
+    charged = ("--ledger", budget, "--dataset", "payroll", "--request-id", "march")
+    asked = ("--sql", "SELECT v FROM pay", "-c", "v", "-q", "0.5", "-e", 1, *charged)
+    first = run("release", "--database", places[0], *asked)
+    assert first.code == 0
+    done = run("release", "--database", places[1], *asked)
+    assert (done.code, done.out) == (2, "")
+    assert "'march' was charged before" in done.err
+    assert run("release", "--database", places[0], *asked).out == first.out

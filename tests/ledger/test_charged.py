@@ -201,16 +201,17 @@ def test_a_description_states_the_digits_that_were_charged(ledger: Ledger) -> No
     ],
     ids=["column", "unit", "groups", "description"],
 )
+@pytest.mark.parametrize("spelled", [str, Path])
 def test_a_request_is_not_repeated_for_another_file(
-    ledger: Ledger, tmp_path: Path, ask: Any
+    ledger: Ledger, tmp_path: Path, ask: Any, spelled: Any
 ) -> None:
     """It would get the answers of the first one."""
-    files = [str(tmp_path / name) for name in ("secret-1.parquet", "secret-2.parquet")]
+    files = [spelled(tmp_path / name) for name in ("secret-1.parquet", "secret-2.parquet")]
     for file in files:
         FRAME.to_parquet(file)
     options = {"epsilon": 1.0, "ledger": ledger, "dataset": "pay", "request_id": "march"}
     first = ask(files[0], **options)
     with pytest.raises(dpq.LedgerError, match=r"'march' was charged before.*differs in its param"):
         ask(files[1], **options)
-    assert ask(files[0], **options) == first
+    assert ask(files[0], **options) == ask(str(files[0]), **options) == first
     assert "secret" not in ledger.to_json()

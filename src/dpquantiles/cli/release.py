@@ -127,7 +127,7 @@ def release(
         rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
         restore=asked.restore,
         units=units,
-        about={"column": column, "source": fingerprint(file, sql), **typed, **grouped},
+        about={"column": column, "source": fingerprint(file, sql, database), **typed, **grouped},
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
