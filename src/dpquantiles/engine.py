@@ -11,7 +11,9 @@ from dpquantiles import require
 from dpquantiles.charging import Account, charged, fingerprint
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid, default_grid
+from dpquantiles.grid import Grid, Held, default_grid
+from dpquantiles.kinds import ANYTHING, Domain
+from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.privacy import Neighbors, Units, all_rows, share_of
 from dpquantiles.release import Release
 from dpquantiles.request import Request
@@ -51,7 +53,7 @@ def run(
 
     def draw(granted: Request) -> Release:
         source, grid = known or opened(data)
-        release = _draw(source.view(grid, granted.missing), granted, bits)
+        release = _draw(source.view(grid, granted.missing), granted, bits, source.domain)
         if release.guarantee is None:
             return release
         return replace(release, guarantee=request.build(release.mechanism).guarantee)
@@ -76,6 +78,12 @@ def settled(source: Source, request: Request) -> Grid:
     return grid
 
 
+def precision(grid: Grid, domain: Domain) -> dict[str, object]:
+    """What a release says of rounding and clamping that nobody asked for, if there is any."""
+    notes = Held(grid, domain).notes
+    return {"precision": notes} if notes else {}
+
+
 def rehearse(request: Request, grid: Grid, n: int | None) -> None:
     """Refuse what public numbers forbid, by a draw from as many equal records.
 
@@ -90,20 +98,23 @@ def rehearse(request: Request, grid: Grid, n: int | None) -> None:
 
 
 @np.errstate(all="ignore")
-def _draw(view: SortedView, request: Request, bits: Bits) -> Release:
-    """One draw, in the order asked.
+def _draw(view: SortedView, request: Request, bits: Bits, domain: Domain = ANYTHING) -> Release:
+    """One draw, in the order asked, of records whose declared type holds the domain.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
     choice = request.choice(view.n, view.grid)
-    release = request.build(choice.mechanism).release(view, bits)
+    mechanism = request.build(choice.mechanism)
+    if isinstance(mechanism, Bracketed):
+        mechanism = replace(mechanism, domain=domain)
+    release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     return replace(
         release,
         q=request.q,
         values=tuple(answers[q] for q in request.q),
-        provenance={**release.provenance, "choice": choice.why},
+        provenance={**release.provenance, "choice": choice.why, **precision(view.grid, domain)},
     )
 
 
@@ -125,14 +136,15 @@ def run_for_units(
     table = open_table(data, (column,))
     table.dtype(column)
     require_units(table, units.column)
-    grid = settled(open_source(table, column), request)
+    known = open_source(table, column)
+    grid = settled(known, request)
     if isinstance(request.missing, str) and request.missing == "drop":
         table = present(table, column)
 
     def draw(granted: Request) -> Release:
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
         source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
-        release = _draw(source.view(grid, row.missing), row, bits)
+        release = _draw(source.view(grid, row.missing), row, bits, known.domain)
         spent = priced.without_intervals(release.mechanism).guarantee
         stated = units.stated(spent, request.budget)
         return replace(
@@ -210,10 +222,11 @@ def describe(
     def draw(granted: Request) -> Description:
         rows = fetched(bounded(table, columns, units, bits), columns)
         row = _shared(granted, len(columns), units)
-        releases = {
-            column: run(rows, replace(row, grid=grid), bits, column)
-            for column, grid in grids.items()
-        }
+        releases = {}
+        for column, grid in grids.items():
+            view = open_source(rows, column, grid.kind).view(grid, row.missing)
+            # The declared type: what rows were fetched as may differ, and depends on how many.
+            releases[column] = _draw(view, row, bits, sources[column].domain)
         return _described(releases, request, shared, units)
 
     about = {

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpquantiles import entropy, require
 from dpquantiles.charging import Account, charged, fingerprint
+from dpquantiles.engine import precision
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
@@ -146,6 +147,7 @@ def _draw(
             "budget": plan.guarantee.to_dict(),
             "grid": grid.describe(),
             **plan.provenance,
+            **precision(grid, grouped.source.domain),
             **({"sizes": shown} if None not in shown else {}),
         },
         backend=backend_of(grouped.table),

@@ -47,8 +47,9 @@ class Release:
 
         Without arguments, as asked for at release time. Any other level, and "data" or
         "population" for `of`, cost nothing more: they are answered from the same measured ranks,
-        less tightly the more they ask for. An end that nothing is known about is the end of the
-        grid. Each interval holds its own quantile with that chance, not all of them together.
+        less tightly the more they ask for. An end is None where values beyond the grid count as
+        its end, and nothing else is known: there may be more. Each interval holds its own quantile
+        with that chance, not all of them together.
         """
         if self.ranks is None:
             raise ValueError(
@@ -77,7 +78,7 @@ class Release:
         answers = [f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)]
         if self.ranks is not None:
             ends = self.interval()
-            answers = [f"{a} ({e.lower} to {e.upper})" for a, e in zip(answers, ends, strict=True)]
+            answers = [f"{a} ({end})" for a, end in zip(answers, ends, strict=True)]
         return f"{', '.join(answers)} [{self.guarantee or self.note}]"
 
     def _repr_html_(self) -> str:

@@ -139,8 +139,9 @@ def test_mechanisms_can_be_bracketed(name: str) -> None:
         )
         assert release.mechanism == name
         assert release.q == (0.75, 0.25, 0.25)
-        for value, (lower, upper) in zip(release.values, release.interval(), strict=True):
-            assert -100 <= lower <= value <= upper <= 100
+        for value, interval in zip(release.values, release.interval(), strict=True):
+            assert interval.holds(value)
+            assert all(end is None or -100 <= end <= 100 for end in interval)
         assert dpq.Release.from_json(release.to_json()) == release
 
 
@@ -195,8 +196,8 @@ def test_any_data_give_valid_intervals(data: list[float], neighbors: str, of: st
             intervals=dpq.Intervals(of=of),
         )
         assert len(release.interval()) == len(q)
-        for value, (lower, upper) in zip(release.values, release.interval(), strict=True):
-            assert lower <= value <= upper
+        for value, interval in zip(release.values, release.interval(), strict=True):
+            assert interval.holds(value)
 
 
 def test_real_numbers_are_held_although_they_are_rounded_to_the_grid() -> None:
@@ -236,13 +237,22 @@ SHAPES: dict[str, Sample] = {
 }
 
 
+def ends(release: dpq.Release) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Lower and upper ends of real numbers, open ones infinite."""
+    lower, upper = zip(*release.interval(), strict=True)
+    return (
+        np.array([-math.inf if end is None else end for end in lower]),
+        np.array([math.inf if end is None else end for end in upper]),
+    )
+
+
 def coverage(sample: Sample, n: int, m: int, trials: int, **options: Any) -> float:
     """The share of trials in which the quantile that is covered least is covered."""
     q, covered = np.arange(1, m + 1) / (m + 1), np.zeros(m)
     for trial in range(trials):
         values = np.sort(sample(np.random.default_rng(trial), n))
         release = dpq.quantiles(values, q, rng=random.Random(trial), intervals=True, **options)
-        lower, upper = zip(*release.interval(), strict=True)
+        lower, upper = ends(release)
         below = np.searchsorted(values, lower, side="left")
         through = np.searchsorted(values, upper, side="right")
         covered += (below < q * n) & (through > q * n)
@@ -275,7 +285,7 @@ def test_intervals_hold_the_quantiles_of_the_population(neighbors: str) -> None:
             intervals=dpq.Intervals(0.8, of="population"),
             rng=random.Random(trial),
         )
-        lower, upper = map(np.array, zip(*release.interval(), strict=True))
+        lower, upper = ends(release)
         covered += (lower <= truth) & (truth <= upper)
     assert covered.min() / trials >= fewest(trials, 0.8)
 
@@ -288,7 +298,8 @@ def test_intervals_are_of_some_use() -> None:
         release = dpq.median(
             values, epsilon=1.0, bounds=(-100.0, 100.0), intervals=True, rng=random.Random(trial)
         )
-        widths.append(np.diff(np.searchsorted(values, release.interval()[0]))[0])
+        (lower,), (upper,) = ends(release)
+        widths.append(np.diff(np.searchsorted(values, [lower, upper]))[0])
     assert np.median(widths) <= 2 * 60
     assert np.mean(np.array(widths) > 400) <= 0.1
 

@@ -1,7 +1,8 @@
 """`dpquantiles release --dry-run`: what would be read and what it would cost."""
 
 from dpquantiles.charging import Account
-from dpquantiles.kinds import Kind
+from dpquantiles.cli.place import Schema
+from dpquantiles.grid import Held
 from dpquantiles.ledger import charges
 from dpquantiles.ledger.books import RECORD
 from dpquantiles.present import words
@@ -16,7 +17,7 @@ UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 def report(
     where: str,
     column: str,
-    kind: Kind | None,
+    schema: Schema | None,
     size: Measure,
     request: Request,
     promise: Guarantee,
@@ -32,11 +33,14 @@ def report(
     count = len(set(request.q))
     lines = {
         "Reads": where + (f" ({held})" if held else ""),
-        "Column": f"{column}: {UNKNOWN_TYPE if kind is None else kind.name}",
+        "Column": f"{column}: {UNKNOWN_TYPE if schema is None else schema.kind.name}",
         "Scans": "one in memory, or two by an engine; more only where values crowd together",
         "Draws": f"{count} quantile{'s' if count > 1 else ''} by {request.mechanism}",
         "Costs": words.guarantee(promise),
     }
+    if schema is not None and request.grid is not None:
+        notes = Held(request.grid, schema.domain).notes
+        lines |= {"Rounds": " ".join(notes)} if notes else {}
     if account is not None:
         lines["Budget"] = _left(account, request.budget, promise.unit or RECORD)
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]

@@ -47,6 +47,11 @@ class Asked:
         if self.keys is not None and not self.by:
             raise ValueError("keys needs --by, the columns that they are keys of")
 
+    @property
+    def whole(self) -> bool:
+        """Whether other columns matter too."""
+        return bool(self.by) or self.units.column is not None
+
     def promise(self, request: Request) -> Guarantee:
         """What a release will promise, before anything is read."""
         if self.by:
@@ -61,7 +66,7 @@ class Asked:
 
         Schemas and lists of keys are public: no record is read.
         """
-        if not self.by and self.units.column is None:
+        if not self.whole:
             return None
         table = place.columns()
         if self.units.column is not None:
@@ -100,7 +105,7 @@ class Asked:
 
     def open(self, place: Place, column: str, type_name: str | None) -> Source | WholeTable:
         """The column alone, or the whole table where other columns matter too."""
-        if not self.by and self.units.column is None:
+        if not self.whole:
             return place.open(column, type_name)
         opened = place.table(column, type_name)
         kind = open_source(opened.table, column).kind

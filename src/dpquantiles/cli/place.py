@@ -1,10 +1,11 @@
 """Where the data of a command are: files by name, pattern or address, or a query."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpquantiles import require
-from dpquantiles.kinds import BY_NAME, Kind
+from dpquantiles.kinds import BY_NAME, Domain, Kind
+from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.files import require_column
 from dpquantiles.sources.metadata import Measure, measure
 from dpquantiles.sources.named import (
@@ -20,6 +21,13 @@ from dpquantiles.sources.tables import Table
 
 if TYPE_CHECKING:
     from dpquantiles.sources.duckdb import Opened
+
+
+class Schema(NamedTuple):
+    """A column's type, and what values of its declared type can be."""
+
+    kind: Kind
+    domain: Domain
 
 
 @dataclass(frozen=True)
@@ -70,15 +78,28 @@ class Place:
             return open_table_files(self.file, []).table
         return duckdb.open_query(str(self.sql), self.database).table
 
-    def schema(self, column: str, type_name: str | None) -> Kind | None:
-        """The column's type without a look at its records; None where nothing else tells."""
-        if self.file is not None and not knows_schema(self.file):
-            if is_many(self.file):
-                measure(self.file)
-            else:
-                require_column(self.file, column)
-            return None if type_name is None else BY_NAME[require.choice(BY_NAME, type=type_name)]
-        return self.open(column, type_name).kind
+    def schema(self, column: str, type_name: str | None, *, whole: bool = False) -> Schema | None:
+        """The column's type without a look at its records; None where nothing else tells.
+
+        `whole` says that other columns matter too, so that DuckDB reads the file.
+        """
+        if self.file is None or knows_schema(self.file):
+            source = self.open(column, type_name)
+            return Schema(source.kind, source.domain)
+        many = is_many(self.file)
+        if many:
+            measure(self.file)
+        else:
+            require_column(self.file, column)
+        if type_name is None:
+            return None
+        kind = BY_NAME[require.choice(BY_NAME, type=type_name)]
+        return Schema(kind, self._text_domain(kind) if many or whole else of_kind(kind))
+
+    def _text_domain(self, kind: Kind) -> Domain:
+        from dpquantiles.sources import duckdb
+
+        return duckdb.text_domain(kind)
 
     def size(self) -> Measure:
         """How much there is to read."""

@@ -90,12 +90,12 @@ def release(
     promise = asked.promise(request)
     account = arguments.account(ledger, dataset, part, request_id)
     place = Place(file, sql, database)
-    kind = place.schema(column, type)
-    if kind is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
-        request = _settled(request, kind, bounds, resolution, missing)
+    schema = place.schema(column, type, whole=asked.whole)
+    if schema is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
+        request = _settled(request, schema.kind, bounds, resolution, missing)
     read = asked.settle(place, request)
     if dry_run:
-        screen.result(report(str(place), column, kind, place.size(), request, promise, account))
+        screen.result(report(str(place), column, schema, place.size(), request, promise, account))
         if not asked.by:
             grid = request.grid or plan.stated_grid(type, bounds, resolution)
             screen.result("")

@@ -41,8 +41,9 @@ class UniformGrid:
     kind: Kind = None  # type: ignore[assignment]
     step_name: InitVar[str] = "step"
     size: int = field(init=False, repr=False, compare=False)
+    width: Fraction = field(init=False, repr=False, compare=False)
+    """The distance between neighboring points, in numbers of the kind."""
     _low: Fraction = field(init=False, repr=False, compare=False)
-    _width: Fraction = field(init=False, repr=False, compare=False)
     # The same as whole multiples of one part, of which the unit has so many.
     _first: int = field(init=False, repr=False, compare=False)
     _stride: int = field(init=False, repr=False, compare=False)
@@ -59,7 +60,7 @@ class UniformGrid:
         size = (high - low) // width + 1
         parts = math.lcm(low.denominator, width.denominator)
         first, stride = int(low * parts), int(width * parts)
-        settled = {"kind": kind, "size": size, "_low": low, "_width": width}
+        settled = {"kind": kind, "size": size, "width": width, "_low": low}
         settled |= {"_first": first, "_stride": stride, "_parts": parts}
         for name, value in settled.items():
             object.__setattr__(self, name, value)
@@ -76,9 +77,9 @@ class UniformGrid:
         if self.kind.integral:
             inside = np.clip(_whole(numbers), first, last)
             # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
-            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self._width)
+            return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self.width)
         inside = np.clip(numbers.astype(np.float64), first, last)
-        nearest = np.rint(inside / float(self._width) - float(self._low / self._width))
+        nearest = np.rint(inside / float(self.width) - float(self._low / self.width))
         return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
 
     def decode(self, steps: NDArray[np.int64]) -> list[Any]:

@@ -34,10 +34,20 @@ Flags = NDArray[np.bool_]
 
 
 class Interval(NamedTuple):
-    """Two values, both included."""
+    """Two values, both included; None for an end beyond which there may be more."""
 
     lower: Any
     upper: Any
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value lies in it."""
+        above = self.lower is None or self.lower <= value
+        return bool(above and (self.upper is None or value <= self.upper))
+
+    def __str__(self) -> str:
+        if self.lower is None:
+            return "any value" if self.upper is None else f"{self.upper} or less"
+        return f"{self.lower} or more" if self.upper is None else f"{self.lower} to {self.upper}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +55,8 @@ class MeasuredRanks:
     """Cuts, noisy counts between them, and the noise; everything in it is public.
 
     `lower` holds for each cut the value that it gives an interval as its lower end, `upper` that
-    as its upper end; `ends` are the ends of the grid, `size` the number of records where it is
-    public.
+    as its upper end; `ends` are the ends of an interval of which nothing is known. A value that is
+    None leaves its end open. `size` is the number of records where it is public.
     """
 
     asked: Intervals
@@ -66,7 +76,10 @@ class MeasuredRanks:
         if q < 1:
             beyond = self._lies(1, q, wanted)
             upper = (upper, *reversed(self.upper))[_leading(beyond[::-1])]
-        return Interval(min(lower, value), max(upper, value))
+        return Interval(
+            None if lower is None else min(lower, value),
+            None if upper is None else max(upper, value),
+        )
 
     def _lies(self, side: int, q: float, wanted: Intervals) -> Flags:
         """For each cut, whether it surely lies below (-1) or above (1) the quantile."""
@@ -116,29 +129,37 @@ class MeasuredRanks:
 
     def to_dict(self, kind: Kind) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
+
+        def written(values: tuple[Any, ...]) -> list[object]:
+            return [None if value is None else kind.to_json(value) for value in values]
+
         return {
             "level": self.asked.level,
             "of": self.asked.of,
-            "lower": [kind.to_json(value) for value in self.lower],
-            "upper": [kind.to_json(value) for value in self.upper],
+            "lower": written(self.lower),
+            "upper": written(self.upper),
             "counts": list(self.counts),
             "rate": self.rate,
             "size": self.size,
-            "ends": [kind.to_json(value) for value in self.ends],
+            "ends": written(self.ends),
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], kind: Kind) -> "MeasuredRanks":
         """The ranks that `to_dict` wrote."""
-        lower, upper = (kind.from_json(value) for value in plain["ends"])
+
+        def read(name: str) -> tuple[Any, ...]:
+            return tuple(None if value is None else kind.from_json(value) for value in plain[name])
+
+        first, last = read("ends")
         return cls(
             asked=Intervals(level=plain["level"], of=plain["of"]),
-            lower=tuple(kind.from_json(value) for value in plain["lower"]),
-            upper=tuple(kind.from_json(value) for value in plain["upper"]),
+            lower=read("lower"),
+            upper=read("upper"),
             counts=tuple(plain["counts"]),
             rate=plain["rate"],
             size=plain["size"],
-            ends=(lower, upper),
+            ends=(first, last),
         )
 
 

@@ -5,6 +5,7 @@ monotone, so order and ranks survive, and exact, so an answer comes back in the 
 """
 
 from dpquantiles.kinds.columns import as_array, column
+from dpquantiles.kinds.domain import ANYTHING, Domain, measure
 from dpquantiles.kinds.inference import BY_NAME, infer, named, unsupported
 from dpquantiles.kinds.numbers import BOOLEAN, INTEGER, REAL, Boolean, DecimalUnits, Integer, Real
 from dpquantiles.kinds.protocol import INT64, Column, Kind, clamp
@@ -19,6 +20,7 @@ from dpquantiles.kinds.times import (
 )
 
 __all__ = [
+    "ANYTHING",
     "BOOLEAN",
     "BY_NAME",
     "DATE",
@@ -31,6 +33,7 @@ __all__ = [
     "Date",
     "Datetime",
     "DecimalUnits",
+    "Domain",
     "Duration",
     "Integer",
     "Kind",
@@ -39,6 +42,7 @@ __all__ = [
     "clamp",
     "column",
     "infer",
+    "measure",
     "named",
     "unsupported",
     "zone_by_name",

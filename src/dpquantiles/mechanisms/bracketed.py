@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, Held
 from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kernels import draws
+from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.brackets import Brackets, Noise, place
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount, bought, counting_share
@@ -60,6 +61,8 @@ class Bracketed:
     q: tuple[float, ...]
     intervals: Intervals
     size: int | None = None
+    domain: Domain = ANYTHING
+    """What the data's declared type can hold, which intervals must hold as well."""
 
     def __post_init__(self) -> None:
         self._whole()
@@ -159,17 +162,15 @@ class Bracketed:
         below, _ = view.ranks(cuts)
         counts = np.diff(np.concatenate([[0], below, [view.n]]))
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
-        first, last = grid.decode(np.array([0, grid.size - 1]))
-        # Real numbers were rounded to the grid: the point beyond the cut holds what they were.
-        rounded = 0 if grid.kind.integral else 1
+        held = Held(grid, self.domain)
         return MeasuredRanks(
             asked=self.intervals,
-            lower=tuple(grid.decode(cuts - rounded)),
-            upper=tuple(grid.decode(cuts - 1 + rounded)),
+            lower=held.lower(cuts),
+            upper=held.upper(cuts),
             counts=tuple((counts + noise).tolist()),
             rate=float(self.rank_rate),
             size=view.n if self._swap else None,
-            ends=(first, last),
+            ends=held.ends,
         )
 
 

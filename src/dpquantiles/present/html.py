@@ -27,20 +27,27 @@ def render(release: Release) -> str:
     beside.append(_table(release))
     if len(set(release.q)) > 1:
         beside.append(picture(release))
-    promise, *more = statements(release)
-    style = NOT_PRIVATE if release.guarantee is None else PRIVATE
-    SubElement(root, "p", style=style).text = promise
-    for statement in more:
-        SubElement(root, "p", style=STATEMENT).text = statement
+    _say(root, statements(release), private=release.guarantee is not None)
     return tostring(root, encoding="unicode", short_empty_elements=False)
 
 
-def render_table(titled: Mapping[str, Sequence[str]], promise: str, *, private: bool) -> str:
-    """Columns of text as HTML, with what they promise; all but the first stand to the right."""
+def render_table(titled: Mapping[str, Sequence[str]], said: Sequence[str], *, private: bool) -> str:
+    """Columns of text as HTML, with their promise first of what is said of them.
+
+    All columns but the first stand to the right.
+    """
     root = Element("div", style="max-width:860px;line-height:1.4")
     root.append(cells(titled, height=420))
-    SubElement(root, "p", style=PRIVATE if private else NOT_PRIVATE).text = promise
+    _say(root, said, private=private)
     return tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _say(root: Element, statements: Sequence[str], *, private: bool) -> None:
+    """A promise, and what else is to be said."""
+    promise, *more = statements
+    SubElement(root, "p", style=PRIVATE if private else NOT_PRIVATE).text = promise
+    for statement in more:
+        SubElement(root, "p", style=STATEMENT).text = statement
 
 
 def _table(release: Release) -> Element:

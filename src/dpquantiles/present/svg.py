@@ -36,9 +36,11 @@ class _Frame:
         floor = HEIGHT - BOTTOM - 6
         return round(floor - share(place, self.low, self.high) * (floor - TOP), 1)
 
-    def bar(self, value: Any) -> float:
-        """The height of an end of an interval, no further out than the frame."""
-        return self.y(min(max(position(value), self.low), self.high))
+    def bar(self, value: Any, side: int) -> float:
+        """The height of a lower (-1) or upper end of an interval, at most that of the frame."""
+        beyond = self.low if side < 0 else self.high
+        place = beyond if value is None else position(value)
+        return self.y(min(max(place, self.low), self.high))
 
 
 def picture(release: Release) -> Element:
@@ -56,16 +58,16 @@ def picture(release: Release) -> Element:
 
 
 def _known_ends(release: Release) -> list[Any]:
-    """Ends of intervals, but not those at the ends of the grid, which may be far away."""
+    """Ends of intervals, but not open ones, nor those at the ends of the grid, maybe far away."""
     intervals = () if release.ranks is None else release.interval()
-    ends = () if release.ranks is None else release.ranks.ends
-    return [end for interval in intervals for end in interval if end not in ends]
+    far = (None,) if release.ranks is None else (None, *release.ranks.ends)
+    return [end for interval in intervals for end in interval if end not in far]
 
 
 def _bars(root: Element, frame: _Frame, release: Release) -> None:
     """A bar for every interval, cut off at the frame where it goes on to the end of the grid."""
     for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
-        x, bottom, top = frame.x(q), frame.bar(lower), frame.bar(upper)
+        x, bottom, top = frame.x(q), frame.bar(lower, -1), frame.bar(upper, 1)
         places = {"x1": f"{x:g}", "x2": f"{x:g}", "y1": f"{bottom:g}", "y2": f"{top:g}"}
         style = {"stroke": CURVE, "stroke-width": "5", "stroke-opacity": "0.3", "class": "interval"}
         SubElement(root, "line", places | style)

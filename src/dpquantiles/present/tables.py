@@ -9,7 +9,7 @@ from itertools import islice
 from dpquantiles.described import Description
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.present import html, text
-from dpquantiles.present.words import Promising, exact, labels, promise, quantile
+from dpquantiles.present.words import Promising, exact, labels, precision, promise, quantile
 
 MOST_ROWS = 50
 """Rows that people are shown; frames, JSON and CSV have all of them."""
@@ -25,8 +25,14 @@ def groups_text(release: GroupedRelease, width: int = text.WIDTH) -> str:
             *([f"  {more}"] if more else []),
             "",
             *textwrap.wrap(promise(release), width, break_on_hyphens=False),
+            *_wrapped(precision(release), width),
         ]
     )
+
+
+def _wrapped(paragraphs: Sequence[str], width: int) -> list[str]:
+    lines = [textwrap.wrap(text, width, break_on_hyphens=False) for text in paragraphs]
+    return [line for part in lines for line in ["", *part]]
 
 
 def groups_csv(release: GroupedRelease) -> str:
@@ -40,12 +46,17 @@ def groups_csv(release: GroupedRelease) -> str:
 
 def groups_html(release: GroupedRelease) -> str:
     """The wide form of a release by group as HTML."""
-    return _html(_groups(release), len(release), release)
+    return _html(_groups(release), len(release), release, precision(release))
 
 
 def description_html(description: Description) -> str:
     """A description as HTML."""
-    return _html(_described(description), len(description.q), description)
+    notes = [
+        f"{name}: {note}"
+        for name, release in description.releases.items()
+        for note in precision(release)
+    ]
+    return _html(_described(description), len(description.q), description, notes)
 
 
 def _groups(release: GroupedRelease) -> dict[str, list[str]]:
@@ -67,6 +78,8 @@ def _more(columns: Mapping[str, Sequence[str]], rows: int) -> str:
     return f"... and {left:,} more" if left > 0 else ""
 
 
-def _html(columns: dict[str, list[str]], rows: int, release: Promising) -> str:
+def _html(
+    columns: dict[str, list[str]], rows: int, release: Promising, notes: Sequence[str]
+) -> str:
     words = " ".join(filter(None, [_more(columns, rows), promise(release)]))
-    return html.render_table(columns, words, private=release.guarantee is not None)
+    return html.render_table(columns, [words, *notes], private=release.guarantee is not None)

@@ -55,7 +55,9 @@ def csv(release: Release) -> str:
     writer.writerow(("q", "value") if intervals is None else ("q", "value", "lower", "upper"))
     for k, (q, value) in enumerate(zip(release.q, release.values, strict=True)):
         ends = () if intervals is None else intervals[k]
-        writer.writerow((repr(q), *map(exact, (value, *ends))))
+        # An open end is an empty cell.
+        shown = ("" if end is None else exact(end) for end in ends)
+        writer.writerow((repr(q), exact(value), *shown))
     return written.getvalue()
 
 

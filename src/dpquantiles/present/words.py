@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -19,6 +19,10 @@ NEGLIGIBLE = 1e-9
 """Beside the largest number of a table, a number smaller by this factor reads as zero."""
 
 
+OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
+"""What stands in a table for an end of an interval that is open."""
+
+
 class Promising(Protocol):
     """Anything that was released: it has a guarantee, or a note that says why it has none."""
 
@@ -29,6 +33,13 @@ class Promising(Protocol):
     def note(self) -> str: ...
 
 
+class Provided(Protocol):
+    """Anything that says how it was made."""
+
+    @property
+    def provenance(self) -> Mapping[str, object]: ...
+
+
 def promise(release: Promising) -> str:
     """What a release promises, in one sentence; its note when it promises nothing."""
     if release.guarantee is None:
@@ -37,10 +48,15 @@ def promise(release: Promising) -> str:
 
 
 def statements(release: Release) -> list[str]:
-    """All that a release says of itself: its promise, and what its intervals hold."""
-    if release.ranks is None:
-        return [promise(release)]
-    return [promise(release), coverage(release.ranks.asked)]
+    """All that a release says of itself: its promise, what its intervals hold, its precision."""
+    covered = [] if release.ranks is None else [coverage(release.ranks.asked)]
+    return [promise(release), *covered, *precision(release)]
+
+
+def precision(release: Provided) -> list[str]:
+    """What was rounded or clamped without being asked for, as the release says itself."""
+    notes = release.provenance.get("precision")
+    return [" ".join(notes)] if isinstance(notes, list) else []
 
 
 def coverage(asked: Intervals) -> str:
@@ -57,9 +73,15 @@ def columns(release: Release) -> dict[str, list[str]]:
     shown = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
     if release.ranks is not None:
         intervals = release.interval()
-        shown["lower"] = labels([interval.lower for interval in intervals])
-        shown["upper"] = labels([interval.upper for interval in intervals])
+        shown["lower"] = _ends([end.lower for end in intervals], OPEN_BELOW)
+        shown["upper"] = _ends([end.upper for end in intervals], OPEN_ABOVE)
     return shown
+
+
+def _ends(ends: Sequence[Any], beyond: str) -> list[str]:
+    """Labels of ends, with a word for those that are open."""
+    known = iter(labels([end for end in ends if end is not None]))
+    return [beyond if end is None else next(known) for end in ends]
 
 
 def _sentence(text: str) -> str:

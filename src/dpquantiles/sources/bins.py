@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import DATE, Date, Datetime, DecimalUnits, Kind
+from dpquantiles.kinds import Date, Datetime, measure
 
 BINS = 1 << 15
 """The most bins of one scan: more would fetch less, but outgrow the caches of those who count."""
@@ -166,20 +166,13 @@ def double(number: float) -> str:
     return f"CAST('{number!r}' AS DOUBLE)"
 
 
-def unit(kind: Kind) -> Fraction:
-    """What one unit of a type's numbers stands for: a plain number, or microseconds."""
-    if isinstance(kind, DecimalUnits):
-        return Fraction(1, 10**kind.places)
-    return Fraction(DAY if kind == DATE else 1)
-
-
 def first_map(grid: Grid, tick: Fraction) -> Map:
     """The bins of the first scan, from public numbers; `tick` is what a position counts."""
-    scale = unit(grid.kind) / tick
+    scale = measure(grid.kind) / tick
     ends = (grid.kind.number(end, "grid") for end in grid.decode(np.array([0, grid.size - 1])))
     low, high = (Fraction(end) for end in ends)
     if isinstance(grid.kind, (Date, Datetime)):
-        early, late = (Fraction(edge) / unit(grid.kind) for edge in FOCUS)
+        early, late = (Fraction(edge) / measure(grid.kind) for edge in FOCUS)
         if max(low, early) < min(high, late):
             low, high = max(low, early), min(high, late)
     elif high - low > EVEN:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.kinds import BY_NAME, DecimalUnits, Kind, infer
+from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.memory import TypedColumn
 
 MISSING = frozenset({"", "na", "nan", "null", "none", "n/a"})
@@ -140,7 +141,7 @@ def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) 
     records[:] = [parsed.get(cell) for cell in cells]
     # Datetimes share one name, but whether they have a zone, and which, is part of their type.
     kind = infer(records) if name == "datetime" and fitting else BY_NAME[name]
-    return TypedColumn(_compact(records, kind), kind)
+    return TypedColumn(_compact(records, kind), kind, of_kind(kind))
 
 
 def _likeliest(present: Mapping[str, int]) -> str:

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpquantiles.kinds import REAL, DecimalUnits, Kind, column
+from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
 from dpquantiles.sources import memory
-from dpquantiles.sources.bins import unit
 from dpquantiles.sources.numbers import (
     POSITION,
     Numbers,
@@ -34,7 +33,7 @@ def numbers(table: Table, name: str) -> Numbers:
     frame = nw.from_native(parts)
     found = as_ticks(frame, in_microseconds(dtype)) if is_time(dtype) else Numbers(frame, kind)
     if isinstance(kind, DecimalUnits):
-        found = replace(found, tick=unit(kind), array=lambda units: _decimals(units, kind))
+        found = replace(found, tick=measure(kind), array=lambda units: _decimals(units, kind))
     return replace(found, keep=any_of, collect=_collect, engine="Dask", extra="dask")
 
 

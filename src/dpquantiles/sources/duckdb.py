@@ -1,12 +1,14 @@
 """DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpquantiles.errors import MissingBackend
-from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.kinds import Datetime, Domain, Kind
+from dpquantiles.kinds.domain import of_kind
+from dpquantiles.sources.declared import domain_of
 from dpquantiles.sources.files import first_line, position
 from dpquantiles.sources.numbers import (
     Numbers,
@@ -117,12 +119,14 @@ class Opened:
     connection: Any
     listing: Callable[[str, Iterable[str]], str] = nearest
     """How a message lists its columns."""
+    domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
+    """Of columns that were text: what they can hold."""
 
     @property
     def table(self) -> Table:
         import narwhals.stable.v2 as nw
 
-        return Table(nw.from_native(self.relation), self.listing)
+        return Table(nw.from_native(self.relation), self.listing, self.domains)
 
     def percent(self) -> float:
         """How much of the running query is done, 0 to 100; negative where DuckDB cannot tell."""
@@ -178,16 +182,26 @@ def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -
     comma = "\t" if names.lower().endswith(".tsv") else ","
     types = dict.fromkeys(_header(names, connection, comma), "VARCHAR")
     text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
-    cast = {}
+    cast, domains = {}, {}
     for column in columns:
         position(text.columns, column, names)
         cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
         kind = kind_of(column, [(cell or "").strip() for (cell,) in cells])
         typed = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
         cast[column] = duckdb.SQLExpression(typed).alias(column)
+        domains[column] = text_domain(kind)
     others = [duckdb.ColumnExpression(name) for name in text.columns if name not in cast]
     opened = _opened(text.select(*others, *cast.values()), connection)
-    return replace(opened, listing=first_line)
+    return replace(opened, listing=first_line, domains=domains)
+
+
+def text_domain(kind: Kind) -> Domain:
+    """What text can hold that is cast to a type: all that the type can, and finer values."""
+    import narwhals.stable.v2 as nw
+
+    relation = duckdb.sql(f"SELECT CAST(NULL AS {_sql_type(kind)}) AS typed")
+    typed = domain_of(nw.from_native(relation).collect_schema()["typed"])
+    return replace(typed, name="", unit=of_kind(kind).unit)
 
 
 def _header(names: str, connection: Any, comma: str) -> list[str]:

@@ -141,7 +141,7 @@ def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn
         typed = memory.read(series)
     except TypeError as error:
         raise TypeError(f"column {column!r}: {error}") from None
-    return TypedColumn(typed.values, as_kind(typed.kind, column, type_name))
+    return typed._replace(kind=as_kind(typed.kind, column, type_name))
 
 
 _ParquetFile = tuple[Sequence[str], Callable[[str], Any]]

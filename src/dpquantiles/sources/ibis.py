@@ -10,7 +10,7 @@ from typing import Any
 
 import ibis
 
-from dpquantiles.kinds import unsupported
+from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.sources.bins import DAY
 from dpquantiles.sources.numbers import POSITION, Numbers, as_numbers, kind_of
 from dpquantiles.sources.predicates import VALUE
@@ -41,7 +41,15 @@ def numbers(table: Table, column: str) -> Numbers:
         found = replace(as_numbers(table, column), frame=nw.from_native(finite))
     else:
         found = as_numbers(table, column)
-    return replace(found, collect=_collect, engine="Ibis", extra="ibis")
+    return replace(
+        found, domain=_domain(native[column].type()), collect=_collect, engine="Ibis", extra="ibis"
+    )
+
+
+def _domain(stated: Any) -> Domain | None:
+    """Anything for types without a stated precision, for which Narwhals assumes one."""
+    vague = (stated.is_timestamp() or stated.is_decimal()) and stated.scale is None
+    return ANYTHING if vague else None
 
 
 def _dates(native: Any, raw: Any) -> Numbers:

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import Kind, column
+from dpquantiles.kinds import ANYTHING, Domain, Kind, column
+from dpquantiles.sources.declared import domain_of
 from dpquantiles.sources.numbers import Numbers
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
@@ -30,6 +31,8 @@ class LazyColumn:
     numbers: Numbers
     percent: Callable[[], float] | None = None
     """How much of the running scan is done, where the engine can tell."""
+    domain: Domain = ANYTHING
+    """What its declared type can hold."""
 
     @classmethod
     def of(
@@ -44,9 +47,11 @@ class LazyColumn:
             )
         engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
         try:
-            return cls(engine.numbers(table, name), percent)
+            numbers = engine.numbers(table, name)
         except TypeError as error:
             raise TypeError(f"column {name!r}: {error}") from None
+        stated = table.domains.get(name) or numbers.domain
+        return cls(numbers, percent, stated or domain_of(table.dtype(name)))
 
     @property
     def kind(self) -> Kind:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpquantiles.errors import MissingBackend
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import (
+    ANYTHING,
     BOOLEAN,
     DATE,
     DURATION,
@@ -17,13 +18,16 @@ from dpquantiles.kinds import (
     REAL,
     Datetime,
     DecimalUnits,
+    Domain,
     Kind,
     as_array,
     infer,
     unsupported,
     zone_by_name,
 )
+from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
 from dpquantiles.kinds.numbers import DEFAULT_PLACES
+from dpquantiles.sources.declared import domain_of
 from dpquantiles.views import ArrayView, SortedView
 
 WIDEST_DECIMAL = 18
@@ -35,10 +39,11 @@ UNDECLARED = ("object", "null")
 
 
 class TypedColumn(NamedTuple):
-    """Raw records (masked where null) and their type."""
+    """Raw records (masked where null), their type, and what their declared type can hold."""
 
     values: NDArray[Any]
     kind: Kind
+    domain: Domain = ANYTHING
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,10 @@ class InMemory:
     @property
     def kind(self) -> Kind:
         return self.typed.kind
+
+    @property
+    def domain(self) -> Domain:
+        return self.typed.domain
 
     @property
     def length(self) -> int:
@@ -99,8 +108,12 @@ def _read(data: Any, stated: Kind | None) -> TypedColumn:
 
 
 def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
-    undeclared = array.dtype == object
-    return TypedColumn(array, stated if undeclared and stated is not None else infer(array))
+    if array.dtype == object and stated is not None:
+        return TypedColumn(array, stated)
+    kind = infer(array)
+    return TypedColumn(
+        array, kind, of_kind(kind) if array.dtype == object else of_dtype(array.dtype)
+    )
 
 
 def _series(data: Any) -> Any:
@@ -136,13 +149,19 @@ def _arrow(data: Any) -> Any:
 
 
 def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
-    import narwhals.stable.v2 as nw
-
-    dtype, declared = series.dtype, _declared_type(series.to_native())
+    declared = _declared_type(series.to_native())
     if str(declared).lower() in UNDECLARED:
         return _of_array(as_array(series.to_list()), stated)
     if hasattr(declared, "scale"):
-        return TypedColumn(as_array(series.to_list()), DecimalUnits(places(declared)))
+        kind, domain = DecimalUnits(places(declared)), decimals(declared.precision, declared.scale)
+        return TypedColumn(as_array(series.to_list()), kind, domain)
+    return _read_declared(series, declared)._replace(domain=domain_of(series.dtype))
+
+
+def _read_declared(series: Any, declared: Any) -> TypedColumn:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
     if dtype.is_float():
         return TypedColumn(series.to_numpy().astype(np.float64), REAL)
     if dtype in (nw.Int128, nw.UInt128):

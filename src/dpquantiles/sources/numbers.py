@@ -16,6 +16,7 @@ from dpquantiles.kinds import (
     REAL,
     Datetime,
     DecimalUnits,
+    Domain,
     Kind,
     unsupported,
     zone_by_name,
@@ -57,6 +58,8 @@ class Numbers:
     frame: Any
     """A lazy Narwhals frame with the column `VALUE`, and `POSITION` where values do not cast."""
     kind: Kind
+    domain: Domain | None = None
+    """What its type can hold, where Narwhals does not know that type as the engine does."""
     tick: Fraction = Fraction(1)
     """What a position counts: a plain number, or microseconds."""
     array: Callable[[Any], NDArray[Any]] = plain

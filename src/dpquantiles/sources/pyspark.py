@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
 from dpquantiles.sources.bins import Map, double
+from dpquantiles.sources.declared import domain_of
 from dpquantiles.sources.numbers import (
     BIN,
     COUNT,
@@ -45,7 +46,13 @@ def numbers(table: Table, column: str) -> Numbers:
     else:
         found = as_numbers(table, column)
     return replace(
-        found, keep=_keep, grouped=_grouped, collect=_collect, engine="Spark", extra="spark"
+        found,
+        domain=domain_of(dtype),
+        keep=_keep,
+        grouped=_grouped,
+        collect=_collect,
+        engine="Spark",
+        extra="spark",
     )
 
 

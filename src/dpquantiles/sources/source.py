@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.sources import memory, tables
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
@@ -24,6 +24,10 @@ class Source(Protocol):
     @property
     def kind(self) -> Kind:
         """The type of its values."""
+
+    @property
+    def domain(self) -> Domain:
+        """What its declared type can hold."""
 
     @property
     def length(self) -> int | None:

@@ -1,10 +1,11 @@
 """Tables of any library that Narwhals knows, in memory or lazy, opened without reading a record."""
 
 import difflib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from dpquantiles.kinds import Domain
 from dpquantiles.require import shown
 
 PANDAS_LIKE = ("pandas", "modin", "dask")
@@ -40,6 +41,8 @@ class Table:
     """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
     listing: Callable[[str, Iterable[str]], str] = nearest
     """How a message lists the columns, where one is wanted that is not among them."""
+    domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
+    """Of columns that were text: what they can hold, which their types do not tell."""
 
     @property
     def engine(self) -> str:

@@ -1,0 +1,193 @@
+"""What a grid holds of a column's type: what it rounds, what it clamps, and words for both.
+
+All of it follows from the declared type and the grid, never from records. Proof that the ends given
+here hold the records: `mechanisms/bracketed.md`.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.grid.default import default_grid
+from dpquantiles.grid.floating import EXACT_INTEGERS, FloatGrid
+from dpquantiles.grid.protocol import Grid
+from dpquantiles.grid.uniform import UniformGrid
+from dpquantiles.kinds import (
+    ANYTHING,
+    BOOLEAN,
+    DATE,
+    INT64,
+    INTEGER,
+    REAL,
+    Datetime,
+    DecimalUnits,
+    Domain,
+    Duration,
+    measure,
+)
+
+Ints = NDArray[np.int64]
+
+SINGLE_BITS = 24
+"""The significant bits of the points of a real `FloatGrid`."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A grid, and the type of the values that are put on it."""
+
+    grid: Grid
+    domain: Domain = ANYTHING
+
+    def lower(self, cuts: Ints) -> tuple[Any, ...]:
+        """For each cut, named by the step above it, a value that no record above it lies below.
+
+        It is None where records may lie below all values.
+        """
+        pairs = zip(self.grid.decode(cuts - 1), self.grid.decode(cuts), strict=True)
+        ends = (above if self._is_next(below, above) else below for below, above in pairs)
+        return tuple(None if self._lost(end, -1) else end for end in ends)
+
+    def upper(self, cuts: Ints) -> tuple[Any, ...]:
+        """For each cut a value that no record below it lies above, or None."""
+        pairs = zip(self.grid.decode(cuts - 1), self.grid.decode(cuts), strict=True)
+        ends = (below if self._is_next(below, above) else above for below, above in pairs)
+        return tuple(None if self._lost(end, 1) else end for end in ends)
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The ends of the grid; None for one beyond which the type goes on."""
+        first, last = self._ends
+        return None if self._goes_on(-1) else first, None if self._goes_on(1) else last
+
+    @property
+    def notes(self) -> list[str]:
+        """What is rounded and clamped without being asked for, in sentences."""
+        return [*self._rounded(), *self._clamped()]
+
+    def _is_next(self, below: Any, above: Any) -> bool:
+        """Whether the type has no value between two neighboring points."""
+        return self._whole and self._number(above) - self._number(below) == 1
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether every value of the type is a whole number of the kind's units.
+
+        A day holds all of its moments.
+        """
+        kind, unit = self.grid.kind, self.domain.unit
+        if kind in (BOOLEAN, DATE):
+            return True
+        return kind.integral and unit is not None and (unit / measure(kind)).denominator == 1
+
+    @cached_property
+    def _ends(self) -> tuple[Any, Any]:
+        first, last = self.grid.decode(np.array([0, self.grid.size - 1]))
+        return first, last
+
+    def _number(self, value: Any) -> Fraction:
+        return Fraction(self.grid.kind.number(value, "values"))
+
+    @cached_property
+    def _reach(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest number that records are told apart up to."""
+        first, last = map(self._number, self._ends)
+        if self._saturates:
+            return max(first, Fraction(INT64.min)), min(last, Fraction(INT64.max))
+        return first, last
+
+    @property
+    def _saturates(self) -> bool:
+        """Whether records become 64-bit integers before they come to the grid."""
+        return self.grid.kind.integral and not (self.grid.kind == INTEGER and self.domain.native)
+
+    def _goes_on(self, side: int) -> bool:
+        """Whether the type goes on below (-1) or above (1) what records are told apart up to."""
+        if self.grid.kind == BOOLEAN:
+            return False
+        (low, high), scale = self._reach, measure(self.grid.kind)
+        least, most = self.domain.low, self.domain.high
+        if side < 0:
+            return least is None or least < low * scale
+        return most is None or most > high * scale
+
+    def _lost(self, end: Any, side: int) -> bool:
+        """Whether a point lies where 64 bits end, and the grid does not, so that all records do."""
+        edge = self._reach[side > 0]
+        if edge == self._number(self._ends[side > 0]):
+            return False
+        return self._goes_on(side) and side * self._number(end) >= side * edge
+
+    def _clamped(self) -> Iterator[str]:
+        """A sentence where values beyond an end that nobody asked for count as that end."""
+        usual = map(self._number, Held(default_grid(self.grid.kind))._ends)
+        stated = map(self._number, self._ends)
+        low, high = (
+            None if not self._goes_on(side) or (edge == own != common) else edge
+            for side, edge, own, common in zip((-1, 1), self._reach, stated, usual, strict=True)
+        )
+        least, most = ("" if edge is None else self._shown(edge) for edge in (low, high))
+        what = f"above {most} count as {most}" if most else f"below {least} count as {least}"
+        if least and most:
+            what = f"outside {least} to {most} count as the nearer of the two"
+        if least or most:
+            yield f"{self._noun} {what}{self._type('goes further')}."
+
+    def _rounded(self) -> Iterator[str]:
+        """Sentences on rounding, unless a resolution was asked for."""
+        grid, kind = self.grid, self.grid.kind
+        if isinstance(grid, UniformGrid) and grid.step is not None:
+            return
+        if kind.integral and not self._whole:
+            yield f"{self._noun} are rounded {self._unit}{self._type('is finer')}."
+        if kind.integral and isinstance(grid, FloatGrid) and self._passes(EXACT_INTEGERS):
+            edge = self._shown(Fraction(EXACT_INTEGERS))
+            yield f"{self._noun} beyond ±{edge} are rounded to 53 significant bits."
+        if not kind.integral and isinstance(grid, FloatGrid) and not self._is_single:
+            yield f"{self._noun} are rounded to float32 ({SINGLE_BITS} significant bits)."
+        if not kind.integral and isinstance(grid, UniformGrid):
+            yield f"{self._noun} are rounded to multiples of {float(grid.width):.3g}."
+
+    def _passes(self, size: int) -> bool:
+        """Whether both the type and the grid have numbers of more than this size."""
+        scale, (low, high) = measure(self.grid.kind), self._reach
+        least, most = self.domain.low, self.domain.high
+        below = low < -size and (least is None or least < -size * scale)
+        return below or (high > size and (most is None or most > size * scale))
+
+    @property
+    def _is_single(self) -> bool:
+        return self.domain.bits is not None and self.domain.bits <= SINGLE_BITS
+
+    @property
+    def _noun(self) -> str:
+        kind = self.grid.kind
+        if kind == DATE:
+            return "Dates"
+        return "Times" if isinstance(kind, (Datetime, Duration)) else "Values"
+
+    @property
+    def _unit(self) -> str:
+        kind = self.grid.kind
+        if isinstance(kind, DecimalUnits):
+            return f"to {kind.places} decimal places"
+        return "to whole numbers" if kind == INTEGER else "down to microseconds"
+
+    def _type(self, what: str) -> str:
+        return f" (the column's type, {self.domain.name}, {what})" if self.domain.name else ""
+
+    def _shown(self, number: Fraction) -> str:
+        """A number of the kind as people write its value."""
+        if self.grid.kind == REAL:
+            return f"{float(number):.8g}"
+        value = self.grid.kind.value(int(number))
+        if isinstance(value, (int, Decimal)):
+            return f"{value:,}"
+        return value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
