@@ -5,21 +5,20 @@ from typing import TYPE_CHECKING
 
 from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Kind
-from dpquantiles.sources.files import require_column
 from dpquantiles.sources.metadata import Measure, measure
 from dpquantiles.sources.named import (
-    is_many,
     is_text,
     knows_schema,
     open_files,
     open_query,
     open_table_files,
+    require_column,
 )
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 
 if TYPE_CHECKING:
-    from dpquantiles.sources.duckdb import Opened
+    from dpquantiles.sources.relations import Opened
 
 
 @dataclass(frozen=True)
@@ -54,29 +53,26 @@ class Place:
 
     def table(self, column: str, type_name: str | None) -> "Opened":
         """All columns, of which one gets its type from its cells where there is no schema."""
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
         if type_name is not None:
             require.choice(BY_NAME, type=type_name)
         if self.file is not None:
             return open_table_files(self.file, [column], type_name)
-        return duckdb.open_query(str(self.sql), self.database)
+        return relations.open_query(str(self.sql), self.database)
 
     def columns(self) -> Table:
         """All columns by the schema, those of CSV files as text; no record is read."""
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
         if self.file is not None:
             return open_table_files(self.file, []).table
-        return duckdb.open_query(str(self.sql), self.database).table
+        return relations.open_query(str(self.sql), self.database).table
 
     def schema(self, column: str, type_name: str | None) -> Kind | None:
         """The column's type without a look at its records; None where nothing else tells."""
         if self.file is not None and not knows_schema(self.file):
-            if is_many(self.file):
-                measure(self.file)
-            else:
-                require_column(self.file, column)
+            require_column(self.file, column)
             return None if type_name is None else BY_NAME[require.choice(BY_NAME, type=type_name)]
         return self.open(column, type_name).kind
 
