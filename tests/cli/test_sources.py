@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.cli import progress
 from dpquantiles.cli.dry_run import _bytes
 from tests.cli.conftest import Command
@@ -154,3 +155,27 @@ def test_duckdb_tells_how_far_it_is(folder: Path) -> None:
     source = open_query("SELECT x FROM t", "x", str(folder / "numbers.duckdb"))
     assert source.percent is not None
     assert source.percent() <= 100
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,w\n1,2\n", "b.csv' lacks it"),
+        ("v,x,v\n1,2,3\n", "b.csv' has several of that name"),
+        ("", "b.csv' must begin with a line of column names"),
+    ],
+)
+def test_all_headers_are_read_before_the_charge(
+    run: Command, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "a.csv").write_text("x,v\n1,3\n")
+    (tmp_path / "b.csv").write_text(content)
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=10)
+    account = ("--ledger", tmp_path / "budget.db", "--dataset", "people")
+    roles = ("-c", "v"), ("-c", "v", "--type", "int"), ("-c", "x", "--unit", "v")
+    for role in (*roles, ("-c", "x", "--by", "v", "--keys", "3")):
+        asked = ("release", f"{tmp_path}/*.csv", *role, "-q", "0.5", "-e", "1", *account)
+        done = run(*asked)
+        assert done.code == 2
+        assert message in done.err
+    assert len(ledger) == 1

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Domain, Kind
 from dpquantiles.kinds.domain import of_kind
-from dpquantiles.sources.files import require_column
 from dpquantiles.sources.metadata import Measure, measure
 from dpquantiles.sources.named import (
     is_many,
@@ -15,12 +14,13 @@ from dpquantiles.sources.named import (
     open_files,
     open_query,
     open_table_files,
+    require_column,
 )
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 
 if TYPE_CHECKING:
-    from dpquantiles.sources.duckdb import Opened
+    from dpquantiles.sources.relations import Opened
 
 
 class Schema(NamedTuple):
@@ -62,21 +62,21 @@ class Place:
 
     def table(self, column: str, type_name: str | None) -> "Opened":
         """All columns, of which one gets its type from its cells where there is no schema."""
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
         if type_name is not None:
             require.choice(BY_NAME, type=type_name)
         if self.file is not None:
             return open_table_files(self.file, [column], type_name)
-        return duckdb.open_query(str(self.sql), self.database)
+        return relations.open_query(str(self.sql), self.database)
 
     def columns(self) -> Table:
         """All columns by the schema, those of CSV files as text; no record is read."""
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
         if self.file is not None:
             return open_table_files(self.file, []).table
-        return duckdb.open_query(str(self.sql), self.database).table
+        return relations.open_query(str(self.sql), self.database).table
 
     def schema(self, column: str, type_name: str | None, *, whole: bool = False) -> Schema | None:
         """The column's type without a look at its records; None where nothing else tells.
@@ -86,20 +86,18 @@ class Place:
         if self.file is None or knows_schema(self.file):
             source = self.open(column, type_name)
             return Schema(source.kind, source.domain)
-        many = is_many(self.file)
-        if many:
-            measure(self.file)
-        else:
-            require_column(self.file, column)
+        require_column(self.file, column)
         if type_name is None:
             return None
         kind = BY_NAME[require.choice(BY_NAME, type=type_name)]
-        return Schema(kind, self._text_domain(kind) if many or whole else of_kind(kind))
+        return Schema(
+            kind, self._text_domain(kind) if whole or is_many(self.file) else of_kind(kind)
+        )
 
     def _text_domain(self, kind: Kind) -> Domain:
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
-        return duckdb.text_domain(kind)
+        return relations.text_domain(kind)
 
     def size(self) -> Measure:
         """How much there is to read."""

@@ -1,15 +1,10 @@
-"""DuckDB: columns of its relations, and relations of files and queries that it opens itself."""
+"""DuckDB: columns of its relations."""
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpquantiles.errors import MissingBackend
-from dpquantiles.kinds import Datetime, Domain, Kind
-from dpquantiles.kinds.domain import of_kind
-from dpquantiles.sources.declared import domain_of
-from dpquantiles.sources.files import first_line, position
 from dpquantiles.sources.numbers import (
     Numbers,
     as_numbers,
@@ -18,10 +13,10 @@ from dpquantiles.sources.numbers import (
     is_time,
 )
 from dpquantiles.sources.predicates import VALUE
-from dpquantiles.sources.tables import Table, nearest
+from dpquantiles.sources.tables import Table
 
 try:
-    import duckdb
+    import duckdb as duckdb  # for the relations that are opened here, too
 except ImportError:
     raise MissingBackend(
         "files by pattern or address, SQL queries and DuckDB databases need DuckDB: "
@@ -89,168 +84,3 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     cells = ", ".join([str(key), *map(quoted, columns)])
     mark = duckdb.SQLExpression(f"hash({cells})").alias(name)
     return table.frame.to_native().select(duckdb.StarExpression(), mark)
-
-
-SAMPLE = 10_000
-"""How many cells of CSV files tell the type of a column that none is stated for."""
-
-SQL_TYPES = {
-    **{"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "decimal": "DECIMAL(18, 6)"},
-    **{"date": "DATE", "datetime": "TIMESTAMP", "timedelta": "INTERVAL"},
-}
-
-CSV: dict[str, Any] = {
-    **{"auto_detect": False, "header": True, "quotechar": '"', "escapechar": '"'},
-    **{"null_padding": True, "strict_mode": False, "ignore_errors": True, "parallel": False},
-    "max_line_size": 1 << 27,
-}
-"""Cells are text until each is cast for itself, so that no record can make a scan fail.
-
-A line is left out when a cell that is asked for is not UTF-8: DuckDB has no way to keep it. (As
-Latin-1 it refuses the bytes 128 to 159, and with them most of UTF-8.)
-"""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A relation on a connection of our own, and how far its running query is."""
-
-    relation: Any
-    connection: Any
-    listing: Callable[[str, Iterable[str]], str] = nearest
-    """How a message lists its columns."""
-    domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
-    """Of columns that were text: what they can hold."""
-
-    @property
-    def table(self) -> Table:
-        import narwhals.stable.v2 as nw
-
-        return Table(nw.from_native(self.relation), self.listing, self.domains)
-
-    def percent(self) -> float:
-        """How much of the running query is done, 0 to 100; negative where DuckDB cannot tell."""
-        return float(self.connection.query_progress())
-
-
-def _connect(database: str = ":memory:") -> Any:
-    connection = duckdb.connect(database, read_only=database != ":memory:")
-    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-    return connection
-
-
-def _opened(relation: Any, connection: Any) -> Opened:
-    connection.execute("SET preserve_insertion_order = false")  # order is of no use here
-    return Opened(relation, connection)
-
-
-def open_query(sql: str, database: str | None = None) -> Opened:
-    """What one SELECT gives, of a database file that is opened read-only or of files it names."""
-    try:
-        connection = _connect(database or ":memory:")
-    except duckdb.Error as error:
-        raise OSError(
-            f"cannot open the database '{database}' read-only ({type(error).__name__}); check that "
-            "it is a DuckDB file, and that no other process writes to it"
-        ) from None
-    try:
-        statements = connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ValueError(f"sql must be one SELECT statement, got {sql!r}")
-        return _opened(connection.sql(sql), connection)
-    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
-        # These come before any record is read and quote the query, not the data.
-        raise ValueError(f"sql must be a query that DuckDB can run: {_line(error)}") from None
-    except duckdb.Error as error:
-        raise OSError(
-            f"the query cannot be planned ({type(error).__name__}); check the files it names"
-        ) from None
-
-
-def open_parquet(names: str) -> Opened:
-    """Parquet files by name, pattern or address."""
-    connection = _connect()
-    return _opened(_read(names, lambda: connection.read_parquet(names)), connection)
-
-
-def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -> Opened:
-    """CSV files by name, pattern or address; samples of their cells tell the columns' types.
-
-    All other columns stay text.
-    """
-    connection = _connect()
-    comma = "\t" if names.lower().endswith(".tsv") else ","
-    types = dict.fromkeys(_header(names, connection, comma), "VARCHAR")
-    text = _read(names, lambda: connection.read_csv(names, sep=comma, columns=types, **CSV))
-    cast, domains = {}, {}
-    for column in columns:
-        position(text.columns, column, names)
-        cells = text.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
-        kind = kind_of(column, [(cell or "").strip() for (cell,) in cells])
-        typed = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
-        cast[column] = duckdb.SQLExpression(typed).alias(column)
-        domains[column] = text_domain(kind)
-    others = [duckdb.ColumnExpression(name) for name in text.columns if name not in cast]
-    opened = _opened(text.select(*others, *cast.values()), connection)
-    return replace(opened, listing=first_line, domains=domains)
-
-
-def text_domain(kind: Kind) -> Domain:
-    """What text can hold that is cast to a type: all that the type can, and finer values."""
-    import narwhals.stable.v2 as nw
-
-    relation = duckdb.sql(f"SELECT CAST(NULL AS {_sql_type(kind)}) AS typed")
-    typed = domain_of(nw.from_native(relation).collect_schema()["typed"])
-    return replace(typed, name="", unit=of_kind(kind).unit)
-
-
-def _header(names: str, connection: Any, comma: str) -> list[str]:
-    """The names of the columns: the first line, which is read as one cell."""
-    whole = {**CSV, "header": False, "quotechar": "", "escapechar": "", "sep": "\x02"}
-    read = _read(
-        names, lambda: connection.read_csv(names, columns={"line": "VARCHAR"}, **whole).limit(1)
-    )
-    lines = [line for (line,) in read.fetchall()]
-    header = [name.strip() for name in next(csv.reader(lines, delimiter=comma), [])]
-    if not any(header) or len(set(header)) < len(header):
-        raise ValueError(
-            f"'{names}' must begin with a line of column names, all different; write one, and "
-            "below it one line per record"
-        )
-    # DuckDB knows no column without a name, such as data frames write for their row labels.
-    return [name or f"column{place}" for place, name in enumerate(header)]
-
-
-def _sql_type(kind: Kind) -> str:
-    zoned = isinstance(kind, Datetime) and kind.zone is not None
-    return "TIMESTAMPTZ" if zoned else SQL_TYPES[kind.name]
-
-
-def _read(names: str, read: Any) -> Any:
-    """A relation of files, or an error that quotes nothing of them."""
-    try:
-        return read()
-    except duckdb.Error as error:
-        if "No files found" in str(error):
-            raise FileNotFoundError(f"no such file: '{names}'; check the path") from None
-        if "httpfs" in str(error):
-            raise MissingBackend(
-                f"'{names}' is remote, for which DuckDB needs its extension httpfs; install it "
-                'once, with a connection to the internet: python -c "import duckdb; '
-                "duckdb.sql('INSTALL httpfs')\""
-            ) from None
-        raise ValueError(
-            f"'{names}' cannot be read as a table ({type(error).__name__}); it may be cut off or "
-            "damaged, or out of reach, or its files may have different columns"
-        ) from None
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def parquet_rows(names: str) -> int:
-    """How many rows Parquet files hold, by their footers."""
-    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: _connect().execute(query, [names]).fetchone())
-    return int(rows or 0)

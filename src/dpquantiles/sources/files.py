@@ -1,12 +1,15 @@
 """Columns of files: CSV by the standard library, Parquet through PyArrow or Polars."""
 
 import csv
+import gzip
+import re
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
@@ -16,6 +19,7 @@ from dpquantiles.sources.cells import looks_like_a_value, read_cells
 from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.tables import nearest, suggestion
 
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PARQUET_MAGIC = b"PAR1"
 NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
 """Types that a Parquet column of numbers may be read as, whatever its schema says."""
@@ -65,36 +69,58 @@ def require_column(path: str | Path, column: str) -> None:
     check_readable(path)
     if path.suffix.lower() == ".csv":
         with _csv_rows(path) as rows:
-            position(_csv_header(rows, path), column, path)
+            position(header_of(rows, path).names, column, path)
 
 
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
     with _csv_rows(path) as rows:
-        header = _csv_header(rows, path)
-        index = position(header, column, path)
-        if len(header) > 1:  # a blank line is a missing cell where there is but one to a line
+        names = header_of(rows, path).names
+        index = position(names, column, path)
+        if len(names) > 1:  # a blank line is a missing cell where there is but one to a line
             rows = filter(None, rows)
         cells = [row[index].strip() if index < len(row) else "" for row in rows]
     return read_cells(cells, column, type_name)
 
 
 @contextmanager
-def _csv_rows(path: Path) -> Iterator[Iterator[list[str]]]:
+def _csv_rows(path: Path, comma: str = ",") -> Iterator[Iterator[list[str]]]:
     # The csv module raises on cells over 128 kB, and data must never raise. The limit is one of the
     # whole process, so it is not put back while another thread may be reading.
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield csv.reader(file)
+    written = gzip.open if path.suffix.lower() == ".gz" else open
+    with written(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        yield csv.reader(file, delimiter=comma)
 
 
-def _csv_header(rows: Iterator[list[str]], path: Path) -> Sequence[str]:
-    header = [name.strip() for name in next(filter(None, rows), [])]
-    if not any(header):
+class Header(NamedTuple):
+    """The names of the columns, and how many blank lines come before them."""
+
+    names: tuple[str, ...]
+    blank: int
+
+
+def header_of(rows: Iterator[list[str]], path: str | Path) -> Header:
+    """The first line that is not blank."""
+    blank, names = next(((count, row) for count, row in enumerate(rows) if row), (0, []))
+    header = Header(tuple(name.strip() for name in names), blank)
+    if not any(header.names):
         raise ValueError(
             f"'{path}' must begin with a line of column names, got none; "
             "add one, and below it one line per record"
         )
     return header
+
+
+def read_header(path: Path, comma: str) -> Header:
+    """The header of a CSV file, compressed or not; nothing else of it is read."""
+    check_readable(path)
+    try:
+        with _csv_rows(path, comma) as rows:
+            return header_of(rows, path)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"'{path}' cannot be read as CSV ({type(error).__name__}); it may be cut off or damaged"
+        ) from None
 
 
 def position(names: Sequence[str], column: str, path: str | Path) -> int:

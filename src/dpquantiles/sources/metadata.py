@@ -4,7 +4,8 @@ import glob
 import os
 from typing import NamedTuple
 
-from dpquantiles.sources.named import ADDRESS, is_many, knows_schema
+from dpquantiles.sources.files import ADDRESS
+from dpquantiles.sources.named import is_many, knows_schema
 
 
 class Measure(NamedTuple):
@@ -28,6 +29,6 @@ def measure(name: str) -> Measure:
 def _rows(name: str) -> int | None:
     if not knows_schema(name):
         return None
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources import relations
 
-    return duckdb.parquet_rows(name)
+    return relations.parquet_rows(name)

@@ -11,15 +11,15 @@ from dpquantiles import require
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import files
 from dpquantiles.sources.cells import read_cells
+from dpquantiles.sources.files import ADDRESS
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.tables import Table
 
 if TYPE_CHECKING:
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources.relations import Opened
 
 QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PATTERN = re.compile(r"[*?\[]")
 
 
@@ -36,24 +36,22 @@ def open_named(name: str | Path, column: str) -> Column:
 def open_named_table(name: str | Path, columns: Sequence[str]) -> Table:
     """Files, or what a SQL query gives, as a table; of CSV files these columns get their types."""
     if isinstance(name, str) and QUERY.match(name):
-        from dpquantiles.sources import duckdb
+        from dpquantiles.sources import relations
 
-        return duckdb.open_query(name).table
+        return relations.open_query(name).table
     return open_table_files(str(name), columns).table
 
 
-def open_table_files(
-    name: str, columns: Sequence[str], type_name: str | None = None
-) -> "duckdb.Opened":
+def open_table_files(name: str, columns: Sequence[str], type_name: str | None = None) -> "Opened":
     """Whole files by name, pattern or address; of CSV files these columns get their types."""
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources import relations
 
     if not is_many(name):
         files.check_readable(Path(name))
     if is_text(name):
-        return duckdb.open_csv(name, columns, _kind_of(type_name))
+        return relations.open_csv(name, columns, _kind_of(type_name))
     if knows_schema(name):
-        return duckdb.open_parquet(name)
+        return relations.open_parquet(name)
     raise _unknown_files(name)
 
 
@@ -76,6 +74,16 @@ def open_files(name: str, column: str, type_name: str | None = None) -> Column:
     return InMemory(files.read_column(name, column, type_name))
 
 
+def require_column(name: str, column: str) -> None:
+    """Refuse CSV files of which one lacks this column, from the names of their columns alone."""
+    if is_many(name) and is_text(name):
+        open_table_files(name, []).require(column, name)
+    elif is_many(name):
+        raise _unknown_files(name)
+    else:
+        files.require_column(name, column)
+
+
 def is_text(name: str) -> bool:
     """Whether files are CSV, where only cells tell types."""
     return _ending(name).endswith((".csv", ".csv.gz", ".tsv"))
@@ -90,11 +98,11 @@ def open_query(
     sql: str, column: str, database: str | None = None, type_name: str | None = None
 ) -> LazyColumn:
     """A column of what a SELECT gives."""
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources import relations
 
     if database is not None:
         files.check_readable(Path(database))
-    opened = duckdb.open_query(sql, database)
+    opened = relations.open_query(sql, database)
     return _as_type(LazyColumn.of(opened.table, column, opened.percent), column, type_name)
 
 
@@ -110,10 +118,10 @@ def _ending(name: str) -> str:
 
 
 def _many(name: str, column: str, type_name: str | None) -> LazyColumn:
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources import relations
 
     if is_text(name):
-        opened = duckdb.open_csv(name, [column], _kind_of(type_name))
+        opened = relations.open_csv(name, [column], _kind_of(type_name))
         return LazyColumn.of(opened.table, column, opened.percent)
     if knows_schema(name):
         return _parquet(name, column, type_name)
@@ -128,10 +136,10 @@ def _unknown_files(name: str) -> ValueError:
 
 
 def _parquet(name: str, column: str, type_name: str | None) -> LazyColumn:
-    from dpquantiles.sources import duckdb
+    from dpquantiles.sources import relations
 
-    opened = duckdb.open_parquet(name)
-    files.position(opened.relation.columns, column, name)
+    opened = relations.open_parquet(name)
+    opened.require(column, name)
     return _as_type(LazyColumn.of(opened.table, column, opened.percent), column, type_name)
 
 
