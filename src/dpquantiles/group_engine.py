@@ -21,6 +21,7 @@ from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.request import Request
+from dpquantiles.sources.coded import read
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns
@@ -124,10 +125,10 @@ def _draw(
     request, columns = plan.request, grouped.keys
     asked = None if plan.selection else plan.keys
     rows = grouped.rows(asked, units, request.missing, bits)
-    keys, sizes = plan.groups(rows, bits)
-    answers: list[Any] = [None] * len(keys)
-    shown: list[Any] = [None] * len(keys)
-    for places, records in rows.portions(keys, grid, request.missing):
+    codes, sizes = plan.groups(rows, bits)
+    answers: list[Any] = [None] * len(codes)
+    shown: list[Any] = [None] * len(codes)
+    for places, records in rows.portions(codes, grid, request.missing):
         part = None if sizes is None else sizes[places]
         found = plan.release(records, part, bits)
         for place, answer, size in zip(places.tolist(), *found, strict=True):
@@ -135,7 +136,7 @@ def _draw(
     private = entropy.is_private(bits)
     return GroupedRelease(
         by=columns.by,
-        keys=tuple(keys),
+        keys=read(codes, columns.types),
         key_types=columns.types,
         q=request.q,
         values=tuple(answers),
@@ -241,9 +242,10 @@ class Plan:
         return found._replace(why=f"one choice for all groups: {found.why}")
 
     def groups(self, rows: GroupedRows, bits: Bits) -> tuple[Sequence[Key], Ints | None]:
-        """The keys to answer for, and their public sizes where there are any."""
-        if self.selection is None:
-            return self.keys, self.sizes
+        """The codes of the keys to answer for, and their public sizes where there are any."""
+        if rows.asked is not None:
+            return rows.asked, self.sizes
+        assert self.selection is not None
         found = list(rows.counts)
         counts = np.array(list(rows.counts.values()), dtype=np.int64)
         released, sizes = self.selection.draw(counts, bits)

@@ -17,8 +17,9 @@ Key = tuple[Any, ...]
 class GroupedRelease:
     """Private quantiles of every group, in the order of the keys and of the quantiles.
 
-    One guarantee covers all groups together. `backend` names the library that frames are made with:
-    that of the data.
+    One guarantee covers all groups together. A key that was found and that Python cannot show is
+    "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library that frames are
+    made with: that of the data.
     """
 
     by: tuple[str, ...]
@@ -101,7 +102,8 @@ class GroupedRelease:
     def _frame(self, columns: dict[str, list[Any]], backend: str | None) -> Any:
         from dpquantiles.sources import frames
 
-        return frames.frame(columns, backend or self.backend or frames.any_backend())
+        named = {name: _of_one_type(columns[name]) for name in self.by}
+        return frames.frame(columns | named, backend or self.backend or frames.any_backend())
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
@@ -166,4 +168,10 @@ def _plain(part: Any) -> Any:
 
 
 def _part(plain: Any, name: str) -> Any:
-    return named("date").from_json(plain) if name == "date" else plain
+    stand_in = isinstance(plain, str) and plain.startswith("<")  # for a date that Python has not
+    return named("date").from_json(plain) if name == "date" and not stand_in else plain
+
+
+def _of_one_type(keys: list[Any]) -> list[Any]:
+    """A column of keys; dates are text where a stand-in is among them, as a frame needs it."""
+    return [_plain(key) for key in keys] if any(isinstance(key, str) for key in keys) else keys

@@ -1,5 +1,6 @@
 """Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
 from dpquantiles.sources import memory
+from dpquantiles.sources.coded import coded as keys_of_pandas
 from dpquantiles.sources.numbers import (
     POSITION,
     Numbers,
@@ -18,7 +20,7 @@ from dpquantiles.sources.numbers import (
     kind_of,
 )
 from dpquantiles.sources.predicates import VALUE, any_of
-from dpquantiles.sources.tables import Table
+from dpquantiles.sources.tables import Table, open_table
 
 
 def numbers(table: Table, name: str) -> Numbers:
@@ -60,3 +62,15 @@ def _decimals(units: Any, kind: Kind) -> NDArray[Any]:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="pandas")
+
+
+def coded(table: Table, types: Mapping[str, str]) -> Any:
+    """The frame with columns of keys as codes, partition by partition as pandas has them."""
+    import narwhals.stable.v2 as nw
+
+    native = table.frame.to_native()
+    return nw.from_native(native.map_partitions(_coded, types, meta=_coded(native._meta, types)))
+
+
+def _coded(part: Any, types: Mapping[str, str]) -> Any:
+    return keys_of_pandas(open_table(part), types).to_native()

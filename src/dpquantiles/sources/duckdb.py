@@ -1,6 +1,6 @@
 """DuckDB: columns of its relations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,8 +79,35 @@ def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
 
 
+def coded(table: Table, types: Mapping[str, str]) -> Any:
+    """The relation with columns of keys as codes: the bytes of text, the days of dates."""
+    import narwhals.stable.v2 as nw
+
+    def code(name: str) -> Any:
+        sql = {"str": as_bytes(quoted(name)), "date": _ticks(quoted(name), nw.Date())}
+        found = duckdb.SQLExpression(sql.get(types.get(name, ""), quoted(name)))
+        return found.alias(name)
+
+    return nw.from_native(table.frame.to_native().select(*map(code, table.names)))
+
+
+def as_bytes(text: str) -> str:
+    """Text as its bytes: DuckDB sorts text that is not UTF-8 wrongly, and fails to give it out."""
+    return f"encode(CAST({text} AS VARCHAR))"
+
+
+def named(table: Table, unit: str) -> Any:
+    """The relation with a column of units as DuckDB keeps them apart: text as bytes."""
+    import narwhals.stable.v2 as nw
+
+    return coded(table, {unit: "str"} if table.dtype(unit) == nw.String else {})
+
+
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
-    """The native relation with one more column: a hash of these cells of each row, by a key."""
+    """The native relation with one more column: a hash of these cells of each row, by a key.
+
+    Hashes of several cells are joined by XOR, which alone would order rows unevenly.
+    """
     cells = ", ".join([str(key), *map(quoted, columns)])
-    mark = duckdb.SQLExpression(f"hash({cells})").alias(name)
+    mark = duckdb.SQLExpression(f"hash(hash({cells}))").alias(name)
     return table.frame.to_native().select(duckdb.StarExpression(), mark)

@@ -13,13 +13,14 @@ from dpquantiles.kinds import Kind
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
+from dpquantiles.sources.coded import coded, codes
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.scan import collected
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, has_codes, is_untyped, present
+from dpquantiles.sources.units import bound_rows, has_codes, present
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -76,17 +77,17 @@ class GroupedColumn:
         frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
         # Rows without a key go first, because some libraries write a null as the text "None".
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
-        types = zip(names, self.keys.types, strict=True)
-        frame = frame.with_columns(*(comparable(frame, name, stated) for name, stated in types))
-        if not self.table.lazy:  # nor do objects that cannot be written have a key
-            frame = frame.filter(*(~nw.col(name).is_null() for name in names))
-        if keys is not None:
-            frame = listed(frame, names, keys)
+        frame = coded(Table(frame), dict(zip(names, self.keys.types, strict=True)))
+        # Nor do objects that cannot be written have a key.
+        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+        asked = None if keys is None else codes(keys, frame.collect_schema(), names)
+        if asked is not None:
+            frame = listed(frame, names, asked)
         if isinstance(missing, str) and missing == "drop":
             frame = present(Table(frame), VALUE).frame
         if units.column is not None:
             frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
-        return GroupedRows(Table(frame), names, self.source)
+        return GroupedRows(Table(frame), names, self.source, asked)
 
 
 def _spelled(table: Table, column: str) -> Any:
@@ -96,35 +97,6 @@ def _spelled(table: Table, column: str) -> Any:
     coded = table.dtype(column) == nw.Categorical and not table.lazy
     spelled = coded and not has_codes(table.frame[column])
     return nw.col(column).cast(nw.String) if spelled else nw.col(column)
-
-
-def comparable(frame: Any, name: str, stated: str) -> Any:
-    """A part of the keys in a type that holds all keys which may be listed, so that none wraps."""
-    import narwhals.stable.v2 as nw
-
-    part, dtype = nw.col(name), frame.collect_schema()[name]
-    if stated == "int":
-        return part if dtype == nw.UInt64 else part.cast(nw.Int64)
-    if stated != "str":
-        return part
-    if isinstance(frame, nw.LazyFrame):
-        return part.cast(nw.String)
-    if has_codes(frame[name]):
-        held = frame[name].to_native().cat
-        cells = np.array([*map(_written, held.categories), ""], dtype=object)[held.codes].tolist()
-    elif is_untyped(frame[name]):
-        cells = [_written(cell) for cell in frame[name]]
-    else:
-        return part.cast(nw.String)
-    return nw.new_series(name, cells, nw.String, backend=frame.implementation)
-
-
-def _written(cell: Any) -> str | None:
-    """A Python object as text that every library can hold; None where it raises instead."""
-    try:
-        return str(cell).encode("utf-8", "backslashreplace").decode()
-    except Exception:
-        return None
 
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
@@ -145,11 +117,13 @@ def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows of groups, in memory or where they are: the parts of their keys, and their values."""
+    """Rows of groups, in memory or where they are: the codes of their keys, and their values."""
 
     table: Table
     names: tuple[str, ...]
     source: Source
+    asked: tuple[Key, ...] | None = None
+    """The codes of the keys that are listed."""
 
     def _collected(self, frame: Any) -> Any:
         if not self.table.lazy or not isinstance(self.source, LazyColumn):
@@ -158,7 +132,7 @@ class GroupedRows:
 
     @cached_property
     def counts(self) -> dict[Key, int]:
-        """All keys that occur, in ascending order, and how many rows each has."""
+        """The codes of all keys that occur, ascending, and how many rows each has."""
         import narwhals.stable.v2 as nw
 
         counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
@@ -166,7 +140,7 @@ class GroupedRows:
         return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
 
     def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
-        """The records of these groups on a grid, so many groups at a time as fit in memory."""
+        """The records of groups, by the codes of their keys, as many at a time as fit in memory."""
         for places in self._places(keys):
             asked = [keys[place] for place in places.tolist()]
             if len(asked) == 1 and self.counts.get(asked[0], 0) > MOST_ROWS:

@@ -1,7 +1,7 @@
 """Tables of Ibis, and so of any database that it speaks to, such as PostgreSQL."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +12,7 @@ import ibis
 
 from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.sources.bins import DAY
+from dpquantiles.sources.coded import MARK
 from dpquantiles.sources.numbers import POSITION, Numbers, as_numbers, kind_of
 from dpquantiles.sources.predicates import VALUE
 from dpquantiles.sources.tables import Table
@@ -23,6 +24,9 @@ EPOCH = dt.datetime(1970, 1, 1)
 DAYS = (dt.date.min, dt.date.max)
 MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
 """What every zone can write; the grids of dates and datetimes end there too."""
+
+BEYOND = 10**12
+"""More than the days of any date, or than its year, month and day in one number."""
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -103,13 +107,66 @@ def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
 
 
+def coded(table: Table, types: Mapping[str, str]) -> Any:
+    """The table with columns of keys as codes: text, and the days of dates."""
+    import narwhals.stable.v2 as nw
+
+    native = table.frame.to_native()
+    ways = {"str": _text, "date": _days}
+    own = {name: ways[stated](native[name]) for name, stated in types.items() if stated in ways}
+    return nw.from_native(native.mutate(**own))
+
+
+def _text(raw: Any) -> Any:
+    """Databases hold text that UTF-8 can write; but DuckDB does not look, so there it is bytes."""
+    text = raw.cast("string")
+    if raw.get_backend().name == "duckdb":
+        return encode(text)
+    return ibis.ifelse(text.startswith(MARK), ibis.literal(f"{MARK}=") + text, text)
+
+
+@ibis.udf.scalar.builtin
+def encode(text: str) -> bytes:
+    """DuckDB's own function."""
+    raise NotImplementedError
+
+
+def _days(raw: Any) -> Any:
+    """Days since 1970; of dates beyond Python's other numbers, one for each, beyond those days."""
+    first, last = DAYS
+    spelled, calendar = raw.cast("string"), (raw.year().cast("int64") * 12 + raw.month()) * 31
+    return ibis.cases(
+        ((raw >= first) & (raw <= last), _between(raw, first, last).epoch_days().cast("int64")),
+        (spelled == "infinity", ibis.literal(2 * BEYOND, type="int64")),
+        (spelled == "-infinity", ibis.literal(-2 * BEYOND, type="int64")),
+        (raw > last, calendar + raw.day() + BEYOND),
+        else_=calendar + raw.day() - BEYOND,
+    )
+
+
+def named(table: Table, unit: str) -> Any:
+    """The table with a column of units as the database keeps them apart; DuckDB text as bytes."""
+    import narwhals.stable.v2 as nw
+
+    native = table.frame.to_native()
+    if native.get_backend().name != "duckdb" or table.dtype(unit) != nw.String:
+        return table.frame
+    return nw.from_native(native.mutate(**{unit: encode(native[unit])}))
+
+
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     """The native table with one more column: a hash of these cells of each row, by a key.
 
-    Databases without a hash of their own get the digits of MD5, which order as well.
+    The digits of MD5 where there are any, which order as numbers do.
     """
     native = table.frame.to_native()
-    cells = [native[column].cast("string").fill_null("") for column in columns]
-    text = reduce(lambda left, right: left + "|" + right, cells, ibis.literal(str(key)))
-    known = native.get_backend().has_operation(ibis.expr.operations.Hash)
-    return native.mutate(**{name: text.hash() if known else text.hexdigest("md5")})
+    cells = [_cell(native[column]) for column in columns]
+    text = reduce(lambda left, right: left + right, cells, ibis.literal(str(key)))
+    digest = native.get_backend().has_operation(ibis.expr.operations.HexDigest)
+    return native.mutate(**{name: text.hexdigest("md5") if digest else text.hash()})
+
+
+def _cell(raw: Any) -> Any:
+    """A cell as text that begins with its length, so that no two rows are written alike."""
+    text = raw.cast("string")
+    return (ibis.literal("|") + text.length().cast("string") + ":" + text).fill_null("|")

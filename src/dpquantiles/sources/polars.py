@@ -26,6 +26,17 @@ def _collect(frame: Any) -> Any:
     return frame.collect(backend="polars", engine="streaming")
 
 
+def named(table: Table, unit: str) -> Any:
+    """The frame with a column of units as Polars keeps them apart.
+
+    Categories are text: the numbers behind them, which are hashed, depend on other rows.
+    """
+    import narwhals.stable.v2 as nw
+
+    coded = table.dtype(unit) in (nw.Categorical, nw.Enum)
+    return table.frame.with_columns(nw.col(unit).cast(nw.String)) if coded else table.frame
+
+
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     """The native frame with one more column: a hash of these cells of each row, by a key."""
     import polars as pl

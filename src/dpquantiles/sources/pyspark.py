@@ -1,6 +1,6 @@
 """Data frames of Spark, classic and Connect: arithmetic stays in the JVM, Arrow brings the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
@@ -143,7 +143,28 @@ def _collect(frame: Any) -> Any:
     return frame.collect(backend="pyarrow")
 
 
+def coded(table: Table, types: Mapping[str, str]) -> Any:
+    """The frame with columns of keys as codes: the bytes of text, the days of dates."""
+    import narwhals.stable.v2 as nw
+
+    native = table.frame.to_native()
+    for name, stated in types.items():
+        own = quoted(name)
+        sql = {"str": f"CAST({own} AS BINARY)", "date": _ticks(own, nw.Date())}.get(stated, own)
+        native = native.withColumn(name, F.expr(sql))
+    return nw.from_native(native)
+
+
+def named(table: Table, _: str) -> Any:
+    """The frame with a column of units as Spark keeps them apart: as it is."""
+    return table.frame
+
+
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
-    """The native frame with one more column: a hash of these cells of each row, by a key."""
+    """The native frame with one more column: a hash of these cells of each row, by a key.
+
+    Spark passes over nulls, so which cells are null is hashed as well.
+    """
     cells = [F.col(quoted(column)) for column in columns]
-    return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells))
+    null = [F.isnull(cell) for cell in cells]
+    return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells, *null))

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
@@ -23,7 +24,8 @@ from dpquantiles.sources.tables import Table, short
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that compare with each other and never raise."""
 
-ORDER, ABSENT, UNIT, ROW, CODE = (f"dpq_{name}" for name in ("order", "absent", "u", "row", "code"))
+_NAMES = ("order", "absent", "u", "row", "code", "copy")
+ORDER, ABSENT, UNIT, ROW, CODE, COPY = (f"dpq_{name}" for name in _NAMES)
 """Columns that are added for a while, to a frame that holds no column under a name of the user."""
 
 
@@ -51,7 +53,8 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     """
     import narwhals.stable.v2 as nw
 
-    names, dtype = tuple(dict.fromkeys(columns)), require_units(table, unit)
+    names = tuple(dict.fromkeys(columns))
+    require_units(table, unit)
     if table.engine == "dask":  # it cannot number rows within units
         needed = dict.fromkeys((unit, *names))
         table = Table(table.frame.select(*needed).collect(backend="pandas"))
@@ -62,11 +65,16 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
         return Table(table.frame.select(*names).filter(series))
     own = tuple(f"dpq_column_{i}" for i in range(len(names)))
     cells = (nw.col(name).alias(alias) for name, alias in zip(names, own, strict=True))
-    named = table.frame.select(_named(nw.col(unit), dtype).alias(UNIT), absent, *cells)
-    marked = _ordered(Table(named), (UNIT, *own), bits)
-    place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, *own))
+    engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+    frame = engine.named(Table(table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)), UNIT)
+    # Equal rows of a unit get a number each, so that every row has the same chance.
+    frame = nw.from_native(engine.hashed(Table(frame), (UNIT, *own), ROW, bits.getrandbits(62)))
+    copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=own)
+    frame = frame.with_columns(copy.alias(COPY))
+    frame = nw.from_native(engine.hashed(Table(frame), (ROW, COPY), ORDER, bits.getrandbits(62)))
+    place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, ROW, COPY))
     back = (nw.col(alias).alias(name) for name, alias in zip(names, own, strict=True))
-    return Table(marked.filter(place <= rows).select(*back))
+    return Table(frame.filter(place <= rows).select(*back))
 
 
 def present(table: Table, column: str) -> Table:
@@ -76,15 +84,6 @@ def present(table: Table, column: str) -> Table:
     value = nw.col(column)
     held = table.frame.filter(~value.is_null())
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
-
-
-def _named(unit: Any, dtype: Any) -> Any:
-    """Names of units without nulls, which not every engine takes for one group."""
-    import narwhals.stable.v2 as nw
-
-    if dtype.is_integer():
-        return unit.fill_null(0)
-    return unit.cast(nw.String).fill_null("")
 
 
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
@@ -111,14 +110,37 @@ def _codes(units: Any, absent: Bools) -> Ints:
     if has_codes(units):
         return np.asarray(native.cat.codes, dtype=np.int64)
     if units.dtype.is_integer():
-        return np.unique(units.fill_null(0).to_numpy(), return_inverse=True)[1].astype(np.int64)
-    text = units if units.dtype == nw.String else units.cast(nw.String)
-    frame = text.fill_null("").to_frame().with_row_index(ROW)
+        return _numbered(units.fill_null(0).to_numpy())
+    if units.dtype.is_float():  # Arrow tells -0.0 from 0.0, and what is not a number by its bits
+        return _numbered(units.to_numpy().astype(np.float64))
+    arrow = as_arrow(units)
+    named = units if arrow is None else arrow
+    if named.dtype == nw.Categorical and named.implementation.is_pyarrow():
+        named = named.cast(nw.String)  # not all dictionaries of Arrow can be joined
+    frame = named.alias(UNIT).to_frame().with_row_index(ROW).filter(~nw.col(UNIT).is_null())
     numbered = frame.select(UNIT).unique().with_row_index(CODE)
     joined = frame.join(numbered, on=UNIT, how="inner").select(nw.col(ROW, CODE).cast(nw.Int64))
-    codes = np.empty(len(frame), dtype=np.int64)
+    codes = np.full(len(units), -1, dtype=np.int64)
     codes[joined[ROW].to_numpy()] = joined[CODE].to_numpy()
     return codes
+
+
+def _numbered(numbers: NDArray[Any]) -> Ints:
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+
+
+def as_arrow(series: Any) -> Any:
+    """A column of pandas that Arrow holds, as Arrow compares it; None for other columns."""
+    import narwhals.stable.v2 as nw
+
+    dtype = getattr(series.to_native(), "dtype", None)
+    if not hasattr(dtype, "pyarrow_dtype") and getattr(dtype, "storage", None) != "pyarrow":
+        return None
+    import pyarrow as pa
+
+    held = pa.array(series.to_pandas().array)
+    chunks = held.chunks if isinstance(held, pa.ChunkedArray) else [held]
+    return nw.from_native(pa.chunked_array(chunks, held.type), series_only=True)
 
 
 def has_codes(series: Any) -> bool:
@@ -150,11 +172,3 @@ def _object_code(unit: Any, seen: dict[Any, int]) -> int:
         with suppress(Exception):
             return seen.setdefault((family, name()), len(seen))
     return -1
-
-
-def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:
-    """A lazy frame with one more column, a hash of a secret key and the cells of a row."""
-    import narwhals.stable.v2 as nw
-
-    engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
-    return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
