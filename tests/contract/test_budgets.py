@@ -127,7 +127,7 @@ def check_public_numbers(case: Case, patch: pytest.MonkeyPatch) -> None:
     """Told the same noisy counts, data of any size use the same public numbers."""
     for lumps, q in itertools.product((10, 3000), case.quantiles):
         seen = []
-        for number in (4000, 2600):
+        for number in (4000, 700):
             patch.setattr(
                 PrivateCount, "draw", lambda _, n, __, m=number, z=lumps: 3000 if n == m else z
             )
