@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,9 +63,37 @@ def test_a_proof_has_its_sections_in_order(proof: Path) -> None:
 
 @each_proof
 def test_a_proof_names_tests_that_exist(proof: Path) -> None:
-    names = set(re.findall(r"`(?:[\w/.]+::)?(test_\w+)`", _tested_by(proof)))
-    assert names, "no test is named"
-    assert names <= set(_tests()), sorted(names - set(_tests()))
+    named = cited(_tested_by(proof))
+    assert named, "no test is named"
+    assert wrong(named, proof) == []
+
+
+def test_a_test_of_another_proof_does_not_count() -> None:
+    proof = SOURCE / "mechanisms" / "agg_tree.md"
+    assert wrong(cited("`test_count_is_never_negative`"), proof)
+    assert wrong(cited("`mechanisms/test_agg_tree.py::test_count_is_never_negative`"), proof)
+    assert not wrong(cited("`mechanisms/test_count.py::test_count_is_never_negative`"), proof)
+
+
+def cited(text: str) -> list[tuple[str, str]]:
+    """The path, if any, and the name of every test in a text."""
+    return re.findall(r"`(?:([\w/.]+)::)?(test_\w+)`", text)
+
+
+def wrong(named: list[tuple[str, str]], proof: Path) -> list[tuple[str, str]]:
+    """Tests that are not where they are said to be.
+
+    Without a path, that is in a test file named after the proof; other packages than the mechanisms
+    have one proof for all of their tests.
+    """
+    package = proof.parent.name
+    stem = proof.stem if package == "mechanisms" else ""
+    own = [path for path in _test_files() if path.match(f"{package}/test_{stem}*.py")]
+    return [
+        (path, name)
+        for path, name in named
+        if not any(name in _tests(file) for file in ([TESTS / path] if path else own))
+    ]
 
 
 def _tested_by(proof: Path) -> str:
@@ -78,8 +106,12 @@ def _tested_by(proof: Path) -> str:
     return found[1] if found else ""
 
 
-def _tests() -> Iterator[str]:
-    for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                yield node.name
+def _test_files() -> list[Path]:
+    return sorted(TESTS.rglob("test_*.py"))
+
+
+@cache
+def _tests(path: Path) -> frozenset[str]:
+    """The names of all tests of a file."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
