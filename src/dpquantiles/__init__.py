@@ -1,6 +1,7 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
+from dpquantiles.auditing import Audit, audit
 from dpquantiles.described import Description
 from dpquantiles.errors import (
     BudgetExceeded,
@@ -24,6 +25,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "ArrayView",
+    "Audit",
     "BudgetExceeded",
     "DemandTooLarge",
     "Description",
@@ -42,6 +44,7 @@ __all__ = [
     "ScanFailed",
     "UniformGrid",
     "__version__",
+    "audit",
     "deciles",
     "describe",
     "epsilon_for",
