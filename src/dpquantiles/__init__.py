@@ -2,6 +2,7 @@
 
 from dpquantiles import forking
 from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
+from dpquantiles.auditing import Audit, audit
 from dpquantiles.described import Description
 from dpquantiles.errors import (
     BudgetExceeded,
@@ -27,6 +28,7 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "ArrayView",
+    "Audit",
     "BudgetExceeded",
     "DemandTooLarge",
     "Description",
@@ -45,6 +47,7 @@ __all__ = [
     "ScanFailed",
     "UniformGrid",
     "__version__",
+    "audit",
     "deciles",
     "describe",
     "epsilon_for",

@@ -52,7 +52,7 @@ def answer_laws(plan: Plan, records: Sequence[int], points: int, ranks: Sequence
     laws = np.empty((len(ranks), len(table), points))
     for cap in range(len(table)):
         reaches = np.full(len(ranks), -(-cap // plan.slope))
-        for row, window in enumerate(module._windows(view, np.array(ranks), reaches)):
+        for row, window in enumerate(module.windows_of(view, np.array(ranks), reaches)):
             _, lengths, exponents = module.slots(window, cap, points, plan.slope)
             laws[row, cap] = np.repeat(heights[exponents], lengths)
     return np.asarray(laws / laws.sum(axis=2, keepdims=True))

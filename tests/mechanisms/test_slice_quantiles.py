@@ -329,12 +329,12 @@ def shrink_too_late(patch: Patch) -> None:
 
 
 def no_records_beyond_the_ends(patch: Patch) -> None:
-    original = module._windows
+    original = module.windows_of
 
     def windows(view: Any, ranks: np.ndarray, reaches: np.ndarray) -> list[np.ndarray]:
         return original(view, np.clip(ranks, 0, view.n), reaches)
 
-    patch.setattr(module, "_windows", windows)
+    patch.setattr(module, "windows_of", windows)
 
 
 def bias_the_draw(patch: Patch) -> None:

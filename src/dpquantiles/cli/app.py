@@ -9,6 +9,7 @@ import typer
 from typer.main import get_command
 
 from dpquantiles.cli import screen
+from dpquantiles.cli.audit import audit
 from dpquantiles.cli.demo import demo
 from dpquantiles.cli.doctor import doctor
 from dpquantiles.cli.ledger import ledger
@@ -49,10 +50,15 @@ app.add_typer(ledger, name="ledger")
 app.command()(mechanisms)
 app.command()(demo)
 app.command()(doctor)
+app.command()(audit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; exit code 0, 2 (the caller can mend it), 3 (no budget left), 130 (Ctrl-C)."""
+    """Run a command and return its exit code.
+
+    0 all is well, 1 a check of `doctor` or `audit` failed, 2 the caller can mend it, 3 no budget is
+    left, 130 Ctrl-C.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen.accept_any_text()
     try:

@@ -144,7 +144,7 @@ class SliceQuantiles:
         plan = self.plan(view.n, view.grid)
         ranks = plan.targets + prefix_noise(draws.discrete_laplaces(bits, plan.noise, self._m))
         caps = caps_of(ranks, plan)
-        windows = _windows(view, ranks, -(-caps // plan.slope))
+        windows = windows_of(view, ranks, -(-caps // plan.slope))
         table = weights(plan)
         drawn = [
             draw(bits, *slots(window, int(cap), view.grid.size, plan.slope), table)
@@ -235,7 +235,7 @@ def caps_of(ranks: Ints, plan: Plan) -> Ints:
     return np.clip(gaps - plan.margin, 0, top)
 
 
-def _windows(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
+def windows_of(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
     """Of every rank r, the sorted records r-C+1 .. r+C; ends of the grid stand in beyond them."""
     runs = [
         np.arange(rank - reach, rank + reach)

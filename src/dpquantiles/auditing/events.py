@@ -1,0 +1,124 @@
+"""Ways to look at what a function returned: each gives outputs labels, of which events are made.
+
+A way to look is a row of whole numbers, one label per output. Which values share a label may depend
+on the outputs that `reference` marks, and on no others.
+
+    whole      the output as it is
+    place      a number among the quantiles of the reference outputs
+    all places all numbers of an output together, more coarsely
+    last bit   the exponent of the lowest bit that is set in a double. Noise that was drawn in
+               doubles and added to a number leaves out low bits, and which ones depends on the
+               number (Mironov, "On significance of the least significant bits for differential
+               privacy", CCS 2012)
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.kernels.algebra import Floats
+
+Labels = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+PLACES = 64
+ALL_PLACES = 256
+"""Labels of one number, and of all numbers together."""
+
+MOST_TOGETHER = 8
+"""The most numbers that are looked at together: two places of each make 256."""
+
+MANTISSA = 53
+
+
+class Failed(NamedTuple):
+    """In place of an output, the error that a function raised: whoever asks sees that too."""
+
+    error: str
+
+
+class Look(NamedTuple):
+    """One way to look at all outputs."""
+
+    name: str
+    labels: Labels
+
+
+def looks(outputs: Sequence[Any], reference: Bools) -> Iterator[Look]:
+    """All ways to look at these outputs."""
+    flat = [tuple(_parts(output)) for output in outputs]
+    yield Look("the whole output", _codes([repr(parts) for parts in flat]))
+    numbers = _matrix(flat)
+    if numbers is None:
+        return
+    columns = list(numbers.T)
+    places = [_place(column, reference, PLACES) for column in columns]
+    for k, (column, labels) in enumerate(zip(columns, places, strict=True), start=1):
+        which = "the number" if len(columns) == 1 else f"number {k}"
+        yield Look(f"where {which} lies", labels)
+        bits = last_bits(column)
+        if len(np.unique(bits)) > 1:
+            yield Look(f"the last bit of {which}", bits)
+    if 1 < len(columns) <= MOST_TOGETHER:
+        each = max(2, int(ALL_PLACES ** (1 / len(columns))))
+        together = np.zeros(len(numbers), dtype=np.int64)
+        for column in columns:
+            together = together * (each + 1) + _place(column, reference, each)
+        yield Look("where all numbers lie", together)
+
+
+def _parts(output: Any) -> Iterator[Any]:
+    """The single values of an output: of a release, a tuple, an array or a dictionary."""
+    if isinstance(output, dict):
+        yield from (part for item in output.items() for part in _parts(item))
+    elif isinstance(output, (str, bytes, Failed)) or not hasattr(output, "__iter__"):
+        yield output
+    elif isinstance(output, np.ndarray):
+        yield from output.ravel().tolist()
+    else:
+        yield from (part for item in output for part in _parts(item))
+
+
+def _codes(keys: Sequence[str]) -> Labels:
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+
+
+def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
+    """The outputs as rows of numbers, where all of them are as many numbers."""
+    numbers = (bool, int, float, np.number)
+    if not flat[0] or len({len(parts) for parts in flat}) > 1:
+        return None
+    if not all(isinstance(part, numbers) for parts in flat for part in parts):
+        return None
+    try:
+        return np.array(flat, dtype=np.float64)
+    except OverflowError:
+        return None
+
+
+def _place(column: Floats, reference: Bools, count: int) -> Labels:
+    """Between which quantiles of the reference outputs a number lies; what is no number is last."""
+    known = column[reference & ~np.isnan(column)]
+    edges = np.unique(np.quantile(known, np.arange(1, count) / count)) if len(known) else known
+    labels = np.searchsorted(edges, column, side="right")
+    return np.where(np.isnan(column), count, labels).astype(np.int64)
+
+
+def last_bits(column: Floats) -> Labels:
+    """The exponent of the lowest bit that is set; whole numbers, and what is none, count as 0."""
+    fraction, exponent = np.frexp(np.where(np.isfinite(column), column, 0.0))
+    mantissa = np.abs(np.ldexp(fraction, MANTISSA)).astype(np.int64)
+    lowest = np.maximum(mantissa & -mantissa, 1)
+    bits = exponent - MANTISSA + np.log2(lowest).astype(np.int64)
+    return np.asarray(np.minimum(0, bits), dtype=np.int64)
+
+
+def caught(function: Callable[[Any], Any], data: Any) -> Any:
+    """What a function returns, or the error that it raises: a part of what it tells."""
+    try:
+        return function(data)
+    except Exception as error:
+        return Failed(type(error).__name__)

@@ -1,0 +1,154 @@
+"""The exact law of each mechanism on a few records, computed with the mechanism's own parts.
+
+Most mechanisms state their law. Of others it follows from what they do: a tree of counts is its
+exact counts, seen as what two neighbors differ by under the same seeded noise; cells are cut by
+the real code along every outcome of its noise; a noisy rank is summed over all ranks.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.losses import Counts, Law
+from dpquantiles.auditing.neighbors import Records, small, view_of
+from dpquantiles.kernels import cells
+from dpquantiles.mechanisms import adaptive_tree, slice_quantiles
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.fitted import Fitted
+from dpquantiles.mechanisms.private_keys import PrivateKeys
+from dpquantiles.mechanisms.released_tree import ReleasedTree
+from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
+
+LawOf = Callable[[Any, Records, int], Law]
+
+
+def stated(mechanism: Any, records: Records, points: int) -> Law:
+    """The law that the mechanism states, over all answers."""
+    law, answers = mechanism.law(view_of(records, points)), tuple(small(points, len(mechanism.q)))
+    logs = np.array([law.log_probability(answer) for answer in answers])
+    return Law(answers, logs)
+
+
+def of_counts(mechanism: AggTree, records: Records, points: int) -> Law:
+    """One outcome: the counts of a tree."""
+    view = view_of(records, points)
+    counts = _counts(mechanism.tree(view, random.Random(0)), mechanism)
+    return Law(("tree",), np.zeros(1), (counts,))
+
+
+def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
+    """Every set of cells that can be cut, and the counts of the tree over it."""
+    view, stages = view_of(records, points), mechanism.stages(points)
+    rate = adaptive_tree.cutting_rate(stages.cut)
+    size = len(records) if mechanism.size is None else mechanism.size
+    explorer, asked = Explorer(), list[cells.Ints]()
+
+    class Watched(cells.Rule):
+        def margin(self, counts: cells.Ints, depth: int) -> cells.Ints:
+            asked.append(super().margin(counts, depth))
+            return asked[-1]
+
+    def noise(_count: int) -> cells.Ints:
+        margins = asked.pop()
+        chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
+        cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
+        return np.where(cut, 1 - margins, -margins)
+
+    rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate))
+    outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[Counts]()
+    while True:
+        found = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
+        edges, height, branching = adaptive_tree.leaves(found.start, points)
+        counting = mechanism.counting(stages, height, branching)
+        below = view.ranks(edges[1:-1])[0]
+        outcomes.append(tuple(found.start.tolist()))
+        logs.append(math.log(explorer.probability))
+        counts.append(_counts(counting.over(edges, below, view, random.Random(0)), counting))
+        if not explorer.advance():
+            return Law(tuple(outcomes), np.array(logs), tuple(counts))
+
+
+def _counts(tree: ReleasedTree, counting: AggTree) -> Counts:
+    return Counts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
+
+
+def _chance_cut(x: int, rate: float) -> float:
+    """P[x + z >= 1] for discrete Laplace noise z."""
+    s = math.exp(-rate)
+    return math.exp(-rate * (1 - x)) / (1 + s) if x <= 0 else 1 - math.exp(-rate * x) / (1 + s)
+
+
+def _chance_whole(x: int, rate: float) -> float:
+    """P[x + z <= 0]: the noise is symmetric."""
+    return _chance_cut(1 - x, rate)
+
+
+def of_fitted(mechanism: Fitted, records: Records, points: int) -> Law:
+    """On a grid of few points nothing is asked, and a tree is taken."""
+    assert points <= adaptive_tree.COARSE
+    taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
+    assert isinstance(taken, AdaptiveTree)
+    return of_cells(taken, records, points)
+
+
+def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
+    """One answer, around every noisy rank; beyond the windows of all records nothing changes."""
+    view = view_of(records, points)
+    plan = mechanism.plan(view.n, view.grid)
+    (target,) = plan.targets.tolist()
+    ranks = np.arange(-plan.reach - 1, view.n + plan.reach + 2)
+    caps = slice_quantiles.caps_of(ranks[:, None], plan)[:, 0]
+    heights = np.exp(np.array([math.log(weight) for weight in slice_quantiles.weights(plan)]))
+    chances = _noise_chances(ranks - target, float(plan.noise))
+    answers = np.zeros(points)
+    windows = slice_quantiles.windows_of(view, ranks, -(-caps // plan.slope))
+    for chance, window, cap in zip(chances, windows, caps.tolist(), strict=True):
+        _, lengths, exponents = slice_quantiles.slots(window, cap, points, plan.slope)
+        weights = np.repeat(heights[exponents], lengths)
+        answers += chance * weights / weights.sum()
+    return Law(tuple(range(points)), np.log(answers))
+
+
+def _noise_chances(moves: cells.Ints, rate: float) -> Sequence[float]:
+    """P[z] of discrete Laplace noise for a run of moves; its ends stand for all beyond."""
+    s = math.exp(-rate)
+    inner = [(1 - s) / (1 + s) * math.exp(-rate * abs(move)) for move in moves[1:-1].tolist()]
+    ends = (math.exp(-rate * abs(move)) / (1 + s) for move in (moves[0], moves[-1]))
+    first, last = ends
+    return [first, *inner, last]
+
+
+def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
+    """Whether a group of n records is released, and with which count, up to that of `most`."""
+    k, rate = keys.threshold, keys.epsilon
+    weights = {z: math.exp(-rate * abs(z)) for z in range(-k, k + 1)}
+    total = math.fsum(weights.values())
+    shown = [weights.get(count - n, 0.0) / total if n else 0.0 for count in range(k + 1, k + most)]
+    hidden = math.fsum(weights[z] for z in weights if n + z <= k) / total if n else 1.0
+    with np.errstate(divide="ignore"):
+        return Law(("hidden", *range(k + 1, k + most)), np.log([hidden, *shown]))
+
+
+LAWS: dict[str, LawOf] = {
+    "agg_tree": of_counts,
+    "adaptive_tree": of_cells,
+    "fitted": of_fitted,
+    "slice_quantiles": of_ranks,
+    **dict.fromkeys(
+        (
+            "joint_exp",
+            "recursive_joint_exp",
+            "approx_quantiles",
+            "above_threshold",
+            "ind_exp",
+            "app_ind_exp",
+        ),
+        stated,
+    ),
+}
+"""By the name of the mechanism."""

@@ -1,0 +1,214 @@
+"""Spending checks: the parts of a budget, as exact fractions, are never more than the budget.
+
+Each mechanism's parts are priced by what its proof says of them, for budgets of any size, because
+what could be wrong here is rounding. A real release must state no more than was asked for either.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpquantiles import api
+from dpquantiles.auditing.checks import Check, Found
+from dpquantiles.auditing.exact import budgets
+from dpquantiles.errors import DemandTooLarge
+from dpquantiles.grid import UniformGrid
+from dpquantiles.mechanisms import bracketed, registry, slice_quantiles
+from dpquantiles.mechanisms.count import counting_share, noise_rate
+from dpquantiles.mechanisms.private_keys import keys_share
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+
+ADD_REMOVE = Neighbors.ADD_REMOVE
+
+Q = (0.1, 0.5, 0.75)
+RECORDS = np.arange(64)
+POINTS = (2, 64, 2**20)
+"""Sizes of grids on which a budget is divided."""
+
+SEED = 20130601
+"""Of the budgets that are tried: nothing private is drawn with it."""
+
+LEAST, MOST = 0.05, 1e3
+
+
+def checks(names: Iterable[str], count: int) -> Iterator[Check]:
+    """The parts of so many budgets, and what real releases of each state."""
+    for name in names:
+        for relation in registry.MECHANISMS[name].profile.neighbors:
+            yield _check(name, relation, partial(_worst, name, Neighbors(relation), count))
+
+
+def extra_checks(count: int) -> Iterator[Check]:
+    """What is bought beside answers."""
+    yield _check("intervals", Neighbors.SWAP, partial(_worst_parts, intervals, count))
+    yield _check("private keys", ADD_REMOVE, partial(_worst_parts, private_keys, count))
+
+
+def _check(subject: str, relation: str, run: Callable[[], Found]) -> Check:
+    return Check(
+        subject=subject,
+        neighbors=str(relation),
+        method="spending",
+        claim="a budget",
+        limit=1.0,
+        run=run,
+    )
+
+
+def amounts(count: int) -> list[float]:
+    """Budgets of all sizes, none of them round."""
+    logs = np.random.default_rng(SEED).uniform(math.log(LEAST), math.log(MOST), count)
+    return [float(amount) for amount in np.exp(logs)]
+
+
+def _worst(name: str, relation: Neighbors, count: int) -> Found:
+    profile, worst, cases = registry.MECHANISMS[name].profile, Fraction(0), 0
+    for amount in amounts(count):
+        for stated in budgets(profile, amount):
+            budget = replace(stated, neighbors=relation)
+            for size in _sizes(name, relation):
+                for spent in shares_spent(name, budget, size):
+                    worst, cases = max(worst, spent), cases + 1
+    # A mechanism that refuses every budget has shown nothing.
+    return Found(worst if cases else math.inf, cases)
+
+
+def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Found:
+    shares = [parts(amount) for amount in amounts(count)]
+    return Found(max(shares), len(shares))
+
+
+def _sizes(name: str, relation: Neighbors) -> tuple[int | None, ...]:
+    """Stated and bought numbers of records, as far as the mechanism takes them."""
+    uses = registry.MECHANISMS[name].profile.uses_size
+    if relation is Neighbors.SWAP or not uses:
+        return (None,)
+    return (len(RECORDS),) if name == "slice_quantiles" else (len(RECORDS), None)
+
+
+def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fraction]:
+    """What the parts of a budget are of it, on each grid, and what a release states of it."""
+    whole = Fraction(budget.amount)
+    try:
+        mechanism = registry.build(name, budget, q=(0.5,) if name in ONE else Q, size=size)
+        release = api.quantiles(
+            RECORDS,
+            mechanism.q,
+            bounds=(0, 1000),
+            mechanism=name,
+            neighbors=str(budget.neighbors),
+            size=size,
+            **_asked(budget),
+        )
+    except ValueError:
+        # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
+        return
+    assert release.guarantee is not None
+    if release.guarantee.kind == budget.kind:
+        yield Fraction(release.guarantee.amount) / whole
+    for points in POINTS:
+        for parts in PARTS.get(name, nothing)(mechanism, points):
+            yield sum(parts, Fraction(0)) / Fraction(mechanism.guarantee.amount)
+
+
+def _asked(budget: Guarantee) -> dict[str, float]:
+    delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
+    return {budget.measure: budget.amount, **delta}
+
+
+ONE = ("slice_quantiles",)
+Parts = Iterator[tuple[Fraction, ...]]
+
+
+def noise_price(budget: Guarantee, rate: float | Fraction) -> Fraction:
+    """Noise of a rate on a number that moves by one: the rate, or half its square of a rho."""
+    return Fraction(rate) ** 2 / 2 if isinstance(budget, ZCDP) else Fraction(rate)
+
+
+def nothing(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
+    """Mechanisms that do not divide a budget."""
+    return iter(())
+
+
+def count_and_rest(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
+    """A bought number of records, and what is left."""
+    if mechanism.neighbors is ADD_REMOVE and mechanism.size is None:
+        count, rest = counting_share(mechanism.guarantee)
+        yield noise_price(rest, count.epsilon), Fraction(rest.amount)
+
+
+def even_rounds(mechanism: Any, points: int) -> Parts:
+    """Rounds at the same epsilon each."""
+    yield from count_and_rest(mechanism, points)
+    if mechanism.guarantee.kind == "pure":
+        yield (Fraction(mechanism.each) * mechanism.parts(len(mechanism.q)),)
+
+
+def levels(mechanism: Any, points: int) -> Parts:
+    """A record is in one count of each level of a tree, and a swap in two."""
+    for height in (1, 3, min(6, max(1, points.bit_length()))):
+        nodes = height * (2 if mechanism.guarantee.neighbors is Neighbors.SWAP else 1)
+        yield (nodes * noise_price(mechanism.guarantee, mechanism.rate(height)),)
+
+
+def stages(mechanism: Any, points: int) -> Parts:
+    """What is bought, asked and cut first, and what is left."""
+    divided = [stage for stage in mechanism.stages(points) if stage is not None]
+    yield tuple(Fraction(stage.amount) for stage in divided)
+    noisy = (noise_price(stage, noise_rate(stage)) for stage in divided[:-1])
+    yield (*noisy, Fraction(divided[-1].amount))
+
+
+def walks(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
+    """A walk per quantile, at the price (5) of `above_threshold.py`."""
+    if mechanism.guarantee.kind == "pure":
+        swap = mechanism.neighbors is Neighbors.SWAP
+        factors = {q: Fraction(2) if swap else 1 + max(Fraction(q), 1 - Fraction(q)) for q in Q}
+        yield tuple(mechanism.rate(q) * factors[q] for q in mechanism.q)
+
+
+def noisy_rank(mechanism: Any, points: int) -> Parts:
+    """(5) of `slice_quantiles.py` for one quantile."""
+    try:
+        plan = mechanism.plan(len(RECORDS), UniformGrid(0, points - 1, 1))
+    except DemandTooLarge:
+        return
+    whole, shrinking = (3, 2) if mechanism.neighbors is Neighbors.SWAP else (2, 1)
+    edge = Fraction(math.log1p(1 / (2 * plan.margin))) * (1 + Fraction(1, 2**50))
+    nodes = slice_quantiles.diameter(1) if mechanism.neighbors is Neighbors.SWAP else 1
+    yield nodes * plan.noise, plan.decay * (whole + Fraction(shrinking, plan.slope)), edge
+
+
+PARTS: dict[str, Callable[[Any, int], Parts]] = {
+    "joint_exp": count_and_rest,
+    "recursive_joint_exp": even_rounds,
+    "approx_quantiles": even_rounds,
+    "ind_exp": even_rounds,
+    "app_ind_exp": count_and_rest,
+    "agg_tree": levels,
+    "adaptive_tree": stages,
+    "fitted": stages,
+    "above_threshold": walks,
+    "slice_quantiles": noisy_rank,
+}
+"""By the name of the mechanism."""
+
+
+def intervals(amount: float) -> Fraction:
+    """Measured ranks and answers, of an epsilon and of a rho."""
+    shares = []
+    for budget in (PureDP(epsilon=amount), ZCDP(rho=amount)):
+        ranks, rest = bracketed.shares(budget)
+        shares.append((noise_price(budget, ranks) + Fraction(rest.amount)) / Fraction(amount))
+    return max(shares)
+
+
+def private_keys(amount: float) -> Fraction:
+    """The selection of groups, and their answers."""
+    selection, rest = keys_share(ApproxDP(epsilon=amount, delta=1e-6, neighbors=ADD_REMOVE))
+    return (Fraction(selection.epsilon) + Fraction(rest.epsilon)) / Fraction(amount)

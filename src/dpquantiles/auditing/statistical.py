@@ -1,0 +1,101 @@
+"""A lower bound on epsilon from draws: an event that two neighbors give with different chances.
+
+Draws of two neighbors are cut into three parts. On the first, labels of outputs are put in the
+order of how much more often one neighbor gives them (`events.looks`); every beginning of that order
+is an event. On the second part the event with the largest bound is chosen, among all looks and both
+directions. On the third it is counted, and with p, p' its probabilities
+
+    epsilon >= ln((p - delta) / p')                                                            (1)
+
+whenever a function is (epsilon, delta)-differentially private. The bound puts exact confidence
+bounds in place of both, so it is wrong with a chance of at most `risk`, however it was searched.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.auditing import proportions
+from dpquantiles.auditing.events import Labels, Look, looks
+from dpquantiles.kernels.algebra import Floats
+
+Ints = NDArray[np.int64]
+
+PARTS = 4
+"""Of so many draws one orders the labels, one chooses the event, and the others test it."""
+
+LEAST_DRAWS = 8
+
+
+class Evidence(NamedTuple):
+    """An event, and how often it was seen in the draws that test it."""
+
+    event: str
+    more: int
+    """Hits among the draws of the neighbor that gives it more often."""
+    less: int
+    trials: int
+    delta: float
+    risk: float
+
+    @property
+    def epsilon(self) -> float:
+        """The bound (1), and nothing where there is none."""
+        more = proportions.lower(self.more, self.trials, self.risk / 2) - self.delta
+        less = proportions.upper(self.less, self.trials, self.risk / 2)
+        return max(0.0, math.log(more / less)) if more > 0 else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.event}: an event with {self.more:,} hits against {self.less:,} "
+            f"in {self.trials:,} draws of each"
+        )
+
+
+def evidence(one: Sequence[Any], other: Sequence[Any], delta: float, risk: float) -> Evidence:
+    """The best event of these draws, tested on those that it was not chosen with."""
+    if not len(one) == len(other) >= LEAST_DRAWS:
+        raise ValueError(f"draws must be at least {LEAST_DRAWS} of each neighbor, got {len(one)}")
+    part = np.minimum(np.arange(len(one)) % PARTS, 2)
+    both = np.concatenate([part, part])
+    trials = np.bincount(part, minlength=3)
+    best: tuple[float, str, Ints] | None = None
+    for look in looks([*one, *other], both == 0):
+        counts = _counts(look, both, len(one))
+        for direction in (counts, counts[::-1]):
+            found = _chosen(direction, int(trials[1]), delta, risk)
+            if best is None or found[0] > best[0]:
+                best = (found[0], look.name, direction[:, 2, found[1]].sum(axis=1))
+    assert best is not None
+    more, less = best[2].tolist()
+    return Evidence(best[1], more, less, int(trials[2]), delta, risk)
+
+
+def _counts(look: Look, part: Labels, draws: int) -> Ints:
+    """How often each label was seen: by neighbor, part and label."""
+    _, label = np.unique(look.labels, return_inverse=True)
+    width = int(label.max()) + 1
+    neighbor = np.arange(2 * draws) // draws
+    flat = (neighbor * 3 + part) * width + label
+    return np.bincount(flat, minlength=6 * width).reshape(2, 3, width)
+
+
+def _chosen(counts: Ints, trials: int, delta: float, risk: float) -> tuple[float, Ints]:
+    """The event that promises the largest bound (1), and that bound: its labels.
+
+    Labels that the first part did not show have no order, so they are in no event.
+    """
+    shown = np.flatnonzero(counts[0, 0])
+    ratios = (counts[0, 0, shown] + 0.5) / (counts[1, 0, shown] + 0.5)
+    order = shown[np.argsort(-ratios, kind="stable")]
+    hits: Floats = counts[:, 1, order].cumsum(axis=1).astype(np.float64)
+    if not len(order):
+        return 0.0, order
+    more = proportions.near(hits[0], trials, risk / 2)[0] - delta
+    less = proportions.near(hits[1], trials, risk / 2)[1]
+    bounds = np.log(np.maximum(more, 1e-300)) - np.log(less)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), order[: best + 1]

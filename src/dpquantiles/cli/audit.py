@@ -1,0 +1,75 @@
+"""`dpquantiles audit`: look for the worst case against every claim of the installed package."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from dpquantiles import require
+from dpquantiles.auditing import audit as run_audit
+from dpquantiles.cli import screen
+from dpquantiles.present import audits
+
+REFUTED = 1
+"""The exit code when a claim does not hold."""
+
+FORMATS = ("table", "json")
+
+Full = Annotated[
+    bool,
+    typer.Option("--full/--quick", help="About twenty minutes of checks, or about one."),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--mechanism", "-m", metavar="NAME", help="Audit this one; several are allowed."),
+]
+Format = Annotated[
+    str, typer.Option("--format", "-f", metavar="FORMAT", help="How to write it: table, json.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to the screen."),
+]
+
+
+def audit(
+    full: Full = False,
+    mechanism: Names = None,
+    format: Format = "table",
+    output: Output = None,
+) -> None:
+    """Check the claims of the installed package; exit code 1 when one does not hold.
+
+    Exact laws over all neighbors of small data sets, sums of budgets, draws of real releases for
+    two neighbors side by side, and hostile records. Example: dpquantiles audit -m joint_exp
+    """
+    require.choice(FORMATS, format=format)
+    with _bar() as progress:
+        found = run_audit(mechanisms=mechanism, full=full, progress=progress)
+    written = found.to_json() if format == "json" else audits.render(found, screen.width())
+    if output is None:
+        screen.result(written)
+    else:
+        screen.write(output, written)
+        screen.note(f"wrote the audit to '{output}': {audits.verdict(found)}")
+    if not found.passed:
+        raise typer.Exit(REFUTED)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, str], None] | None]:
+    """On a terminal, how many checks are done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total, now: bar.update(
+            task, completed=done, total=total, description=now
+        )

@@ -1,0 +1,74 @@
+"""An audit for people: a table of its findings as text or HTML, and what they mean."""
+
+import textwrap
+
+from dpquantiles.auditing.findings import Audit, Finding
+from dpquantiles.present.html import render_table
+from dpquantiles.present.text import WIDTH, table
+
+TITLES = {
+    "exact": "Exact: the largest loss between neighbors, over all small data sets",
+    "spending": "Spending: the parts of a budget, added up as fractions, by the budget",
+    "statistical": "Statistical: a lower bound on epsilon, from draws of two neighbors",
+    "hostile": "Hostile: records that made a release raise, warn or change its shape",
+}
+"""By the method of the findings below."""
+
+
+def render(audit: Audit, width: int = WIDTH) -> str:
+    """An audit as plain text: a part for each method, then what failed, then all in a sentence."""
+    head, *rows = table(_columns(audit))
+    lines: list[str] = []
+    for method, title in TITLES.items():
+        found = zip(audit.findings, rows, strict=True)
+        part = [row for finding, row in found if finding.method == method]
+        lines += [title, "", head, *part, ""] if part else []
+    for finding in audit.failures:
+        lines += [*textwrap.wrap(_against(finding), width), ""]
+    return "\n".join([*lines, *textwrap.wrap(verdict(audit), width)])
+
+
+def html(audit: Audit) -> str:
+    """An audit as HTML."""
+    words = " ".join([*map(_against, audit.failures), verdict(audit)])
+    methods = {"method": [finding.method for finding in audit.findings]}
+    return render_table(_columns(audit) | methods, words, private=audit.passed)
+
+
+def _columns(audit: Audit) -> dict[str, list[str]]:
+    found = audit.findings
+    return {
+        "audited": [f.subject for f in found],
+        "neighbors": [f.neighbors for f in found],
+        "claim": [f.claim.replace("epsilon", "eps") for f in found],
+        "found": [f"{f.worst:.4g}{'' if f.passed else ' !'}" for f in found],
+        "cases": [_number(f.cases) for f in found],
+        "time": [f"{f.seconds:.0f} s" if f.seconds >= 10 else f"{f.seconds:.1f} s" for f in found],
+    }
+
+
+def _number(cases: int) -> str:
+    return f"{cases / 1e6:.3g}M" if cases >= 1_000_000 else f"{cases:,}"
+
+
+def _against(finding: Finding) -> str:
+    where = f" ({finding.evidence})" if finding.evidence else ""
+    return (
+        f"! {finding.subject}, neighbors {finding.neighbors}: the claim of {finding.claim} does "
+        f"not hold. The {finding.method} check found {finding.worst:.4g}{where}."
+    )
+
+
+def verdict(audit: Audit) -> str:
+    """All findings in a sentence or two."""
+    count, failed = len(audit.findings), len(audit.failures)
+    statistical = any(finding.method == "statistical" for finding in audit.findings)
+    chance = f"{1 - audit.confidence:.2g}"
+    risk = (
+        f" Statistical losses are lower bounds; a true claim fails with a chance below {chance}."
+        if statistical
+        else ""
+    )
+    if failed:
+        return f"{failed} of {count} claims failed.{risk}"
+    return f"No loss above its claim was found, in {count} checks.{risk}"
