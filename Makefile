@@ -7,7 +7,7 @@ PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 MODIN := build/modin
 
-.PHONY: demo test test-slow test-modin lint bench bench-groups bench-sources figures accuracy-table \
+.PHONY: demo test test-slow test-modin lint fuzz bench bench-groups bench-sources figures accuracy-table \
 	choice-table planning-table interval-coverage paper paper-quick clean
 
 demo: $(RUNTIME)
@@ -29,6 +29,10 @@ lint: $(DEVELOPMENT)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Generated calls, resumed where they stopped; `make fuzz CASE=7` runs one again and says what is wrong.
+fuzz: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.fuzz $(if $(CASE),--case $(CASE)) $(if $(MINUTES),--minutes $(MINUTES))
 
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.speed --output build/bench/speed.json

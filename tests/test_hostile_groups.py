@@ -2,6 +2,7 @@
 
 import datetime as dt
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -334,3 +335,14 @@ def test_auto_is_chosen_from_public_numbers_and_says_why() -> None:
 def test_unsigned_columns_are_known_by_the_schema() -> None:
     table = open_table(pl.DataFrame({"g": [1], "h": [1]}, schema_overrides={"g": pl.UInt64}))
     assert KeyColumns.of(table, ["g", "h"]).unsigned == {"g"}
+
+
+@each_library
+@pytest.mark.parametrize("parts", [[True, False], ["a", "b"], [1, 2]])
+def test_no_library_warns_of_how_it_is_asked(library: str, parts: list[Any]) -> None:
+    """Recorded, because a warning that is made an error inside Polars is lost there."""
+    data = FROM_ARROW[library](pa.table({"g": parts * 20, "v": range(40)}))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        ask(data, keys=parts[:1])
+    assert [str(warning.message) for warning in warned] == []

@@ -85,6 +85,11 @@ def test_the_type_of_an_array_is_public(
     assert ledger.spent("pay") == 1.0
 
 
+@pytest.mark.parametrize("data", [FRAME, pl.LazyFrame(ROWS), "pay.csv", b"pay", ROWS])
+def test_what_is_no_column_is_refused_before_the_charge(ledger: Ledger, data: Any) -> None:
+    refused(ledger, dpq.median, data, "data must be (one column|a column of values)")
+
+
 def test_the_type_of_objects_is_told_after_the_charge(ledger: Ledger) -> None:
     """Only the records tell it."""
     for data in (np.array([1.0, 2.0], dtype=object), pd.Series([1.0, 2.0], dtype=object)):

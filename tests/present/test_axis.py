@@ -1,6 +1,7 @@
 """Round values on axes of every type."""
 
 import datetime as dt
+import decimal
 from typing import Any
 
 import pytest
@@ -74,3 +75,9 @@ def test_ticks_are_few_ascending_and_in_range(values: list[Any]) -> None:
     assert places == sorted(places)
     assert all(low - slack <= place <= high + slack for place in places)
     assert len({tick.label for tick in found}) == len(found)
+
+
+def test_round_values_do_not_depend_on_the_callers_decimal_context() -> None:
+    traps = list(decimal.getcontext().traps)
+    with decimal.localcontext(decimal.Context(prec=3, traps=traps)):
+        assert labels(1_000_000, 1_000_040)[1:3] == ["1000010", "1000020"]

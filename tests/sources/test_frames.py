@@ -21,3 +21,14 @@ def test_a_name_is_kept_apart_from_those_that_are_taken() -> None:
 def test_other_libraries_are_refused() -> None:
     with pytest.raises(ValueError, match="backend must be one of 'pandas', 'polars', "):
         frames.frame({"q": [0.5]}, "numpy")
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    "values", [(-1, 2**80), (0, -(2**70)), (0, 2**63), (0, 2**64 - 1), (-1, 2**63), (-(2**63), 5)]
+)
+def test_whole_numbers_of_any_size_are_held_exactly(backend: str, values: tuple[int, int]) -> None:
+    pytest.importorskip(backend)
+    column = frames.frame({"value": values}, backend)["value"]
+    held = column.to_pylist() if backend == "pyarrow" else column.to_list()
+    assert [int(value) for value in held] == list(values)

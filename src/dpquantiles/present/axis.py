@@ -4,9 +4,10 @@ import datetime as dt
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
+from dpquantiles.kinds.numbers import EXACT
 from dpquantiles.present.words import exact
 
 EPOCH = dt.datetime(1970, 1, 1)
@@ -61,7 +62,8 @@ def ticks(values: Sequence[Any], most: int) -> list[Tick]:
     elif isinstance(low, dt.timedelta):
         found = list(_duration_ticks(first, last, most))
     else:
-        found = list(_number_ticks(first, last, most))
+        with localcontext(EXACT):
+            found = list(_number_ticks(first, last, most))
     # A narrow range may hold no round value at all: its ends then label it.
     return found if len(found) > 1 else [Tick(first, exact(low)), Tick(last, exact(high))]
 

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources.tables import Table
@@ -25,13 +27,26 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
     require.choice(BACKENDS, backend=backend)
     import narwhals.stable.v2 as nw
 
-    lists = {name: list(values) for name, values in columns.items()}
+    lists = {name: _held(values) for name, values in columns.items()}
     try:
         return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
     except ImportError:
         raise MissingBackend(
             f"a frame of {backend} needs that library: pip install 'dpquantiles[{backend}]'"
         ) from None
+
+
+def _held(values: Sequence[Any]) -> Any:
+    """A column as libraries can hold it: whole numbers beyond 64 bits as doubles.
+
+    Only grids of doubles have such points, so nothing is rounded.
+    """
+    whole = [value for value in values if type(value) is int]
+    low, high = min(whole, default=0), max(whole, default=0)
+    if low >= -(2**63) and high < 2**63:
+        return list(values)
+    unsigned = low >= 0 and high < 2**64
+    return np.array(values, dtype=np.uint64 if unsigned else np.float64)
 
 
 def free_name(name: str, taken: Container[str]) -> str:

@@ -103,11 +103,13 @@ def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
     """The rows whose keys are among these, part by part."""
     import narwhals.stable.v2 as nw
 
-    schema, lazy = frame.collect_schema(), isinstance(frame, nw.LazyFrame)
+    # Polars warns of columns in place of lists, lazy tables take none; others need their types.
+    schema = frame.collect_schema()
+    as_lists = isinstance(frame, nw.LazyFrame) or frame.implementation.is_polars()
 
     def among(name: str, parts: list[Any]) -> Any:
         distinct: Any = list(dict.fromkeys(parts))
-        if not lazy:
+        if not as_lists:
             distinct = nw.new_series(name, distinct, schema[name], backend=frame.implementation)
         return nw.col(name).is_in(distinct)
 

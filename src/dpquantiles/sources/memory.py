@@ -75,12 +75,11 @@ def blank(data: Any) -> Any:
     """Data without their records, where a type is declared; None where only the records tell it."""
     if isinstance(data, np.ndarray):
         return None if data.dtype == object else data[:0] if data.ndim else data
-    if isinstance(data, (list, tuple, dict, str, bytes, bytearray)):
+    if isinstance(data, (list, tuple)):
         return None
-    import narwhals.stable.v2 as nw
-
-    known = nw.from_native(data, pass_through=True, allow_series=True)
-    if not isinstance(known, nw.Series):
+    _require_no_text(data)
+    known = _known(data)
+    if known is None:
         return None
     native = known.head(0).to_native()
     return None if str(_declared_type(native)).lower() in UNDECLARED else native
@@ -96,8 +95,7 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
 
 
 def _read(data: Any, stated: Kind | None) -> TypedColumn:
-    if isinstance(data, (str, bytes, bytearray, dict)):
-        raise TypeError(f"data must be a column of values, got {type(data).__name__}")
+    _require_no_text(data)
     if not isinstance(data, (np.ndarray, list, tuple)):
         series = _series(data)
         if series is not None:
@@ -123,16 +121,24 @@ def _series(data: Any) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
+    known = _known(data)
+    exported = hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
+    return nw.from_native(_arrow(data), allow_series=True) if known is None and exported else known
+
+
+def _known(data: Any) -> Any:
+    """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
+    import narwhals.stable.v2 as nw
+
     known = nw.from_native(data, pass_through=True, allow_series=True)
-    if known is data and (
-        hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
-    ):
-        known = nw.from_native(_arrow(data), allow_series=True)
-    if isinstance(known, nw.Series):
-        return known
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
         raise TypeError("data must be one column, got a table; name it: column='...'")
-    return None
+    return known if isinstance(known, nw.Series) else None
+
+
+def _require_no_text(data: Any) -> None:
+    if isinstance(data, (str, bytes, bytearray, dict)):
+        raise TypeError(f"data must be a column of values, got {type(data).__name__}")
 
 
 def _arrow(data: Any) -> Any:
