@@ -17,6 +17,12 @@ ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
 """Whether an engine that is not there is a failure: on a machine that checks every change."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="keep what the code answers now"
+    )
+
+
 def unavailable(engine: str, why: str) -> NoReturn:
     """Skip the tests of an engine, or fail where all must run."""
     if ALL_ENGINES:
