@@ -51,9 +51,6 @@ class Hostile:
         """Whether #(x < lower) < q n < #(x <= upper), or the ends say nothing."""
         n = len(self.truth)
         lower, upper = (None if end is None else plain(end) for end in interval)
-        # A day holds all of its moments.
-        if type(interval.upper) is dt.date:
-            upper += DAY - 1
         below = lower is None or interval.lower == ends[0]
         above = upper is None or interval.upper == ends[1]
         q_n = Fraction(q) * n
@@ -62,7 +59,7 @@ class Hostile:
         )
 
 
-def numbers(values: Sequence[Any], dtype: str, **options: Any) -> Hostile:
+def numbers(values: Any, dtype: str, **options: Any) -> Hostile:
     """A typed array."""
     array = np.array(values, dtype=dtype)
     truth = [math.inf if x != x else plain(x) for x in array.tolist()]
@@ -74,7 +71,7 @@ def objects(values: Sequence[Any], **options: Any) -> Hostile:
     return Hostile(list(values), sorted(map(plain, values)), options)
 
 
-def times(counts: Sequence[int], dtype: str, length: int) -> Hostile:
+def times(counts: Any, dtype: str, length: int) -> Hostile:
     """A typed array of times, by its counts of a unit of so many nanoseconds."""
     array = np.array(counts, dtype=np.int64).view(dtype)
     return Hostile(array, sorted(count * length for count in counts))

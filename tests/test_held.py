@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Any, Grid | None]] = {
 def exact(records: Any) -> list[Any]:
     """Records as exact numbers; those of times in nanoseconds."""
     if isinstance(records, np.ndarray) and records.dtype.kind in "mM":
-        return records.view(np.int64).tolist()
+        return list(records.view(np.int64).tolist())
     return [
         plain(record) for record in (records.tolist() if hasattr(records, "tolist") else records)
     ]
@@ -127,14 +127,14 @@ def notes(grid: Grid, domain: Any) -> str:
         (INTEGER, integers(32, signed=True), ""),
         (INTEGER, integers(64, signed=False), "Values above 9,223,372,036,854,774,784 count as"),
         (INTEGER, integers(64, signed=False), "(the column's type, uint64, goes further)"),
-        (INTEGER, integers(64, signed=True), "beyond ±9,007,199,254,740,992 are rounded to 53"),
+        (INTEGER, integers(64, signed=True), "of more than 9,007,199,254,740,992 in size are"),
         (INTEGER, integers(128, signed=True), "outside -9,223,372,036,854,775,808 to 9,223,"),
         (INTEGER, of_kind(INTEGER), "outside -9,223,372,036,854,775,808 to 9,223,"),
         (INTEGER, floats(64), "rounded to whole numbers (the column's type, float64, is finer)"),
         (REAL, floats(64), "Values are rounded to float32 (24 significant bits)."),
         (REAL, floats(64), "outside -3.4028235e+38 to 3.4028235e+38 count as the nearer"),
         (DecimalUnits(2), decimals(15, 2), ""),
-        (DecimalUnits(2), decimals(18, 2), "beyond ±90,071,992,547,409.92 are rounded to 53"),
+        (DecimalUnits(2), decimals(18, 2), "of more than 90,071,992,547,409.92 in size are"),
         (DecimalUnits(6), decimals(38, 8), "rounded to 6 decimal places (the column's type, dec"),
         (DecimalUnits(6), decimals(38, 8), "outside -9,223,372,036,854.775808 to 9,223,372,036,8"),
         (DecimalUnits(), of_kind(DecimalUnits()), "Values are rounded to 6 decimal places."),
@@ -182,7 +182,10 @@ def test_a_bound_on_one_side_leaves_the_other_to_be_told() -> None:
 def test_a_domain_is_that_of_the_type_by_brute_force() -> None:
     for dtype in ("i1", "u1", "i2", "u2", "i8", "u8"):
         info, domain = np.iinfo(dtype), of_dtype(np.dtype(dtype))
-        assert (domain.low, domain.high, domain.unit) == (info.min, info.max, 1)
+        assert domain == integers(info.bits, signed=info.min < 0)
+        assert [domain.low, domain.high, domain.unit] == list(
+            map(Fraction, (info.min, info.max, 1))
+        )
     for dtype in ("f2", "f4", "f8"):
         assert of_dtype(np.dtype(dtype)).bits == np.finfo(dtype).nmant + 1
     assert decimals(4, 2).high == Fraction(9999, 100)

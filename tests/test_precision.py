@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 UINT64 = "Values above 9,223,372,036,854,774,784 count as 9,223,372,036,854,774,784 (the column's"
-BITS = "Values beyond ±9,007,199,254,740,992 are rounded to 53 significant bits."
+BITS = "Values of more than 9,007,199,254,740,992 in size are rounded to 53 significant bits."
 PLACES = "Values are rounded to 6 decimal places (the column's type, decimal(38, 8), is finer)."
 NANOSECONDS = "Times are rounded down to microseconds (the column's type, datetime[ns], is finer)."
 SINGLE = "Values are rounded to float32 (24 significant bits)."
@@ -128,7 +128,7 @@ def table() -> Any:
 
 
 def test_groups_units_and_descriptions_say_it() -> None:
-    groups = dpq.median(table(), column="x", by="g", keys=["a", "b"], epsilon=1)
+    groups = dpq.quantiles(table(), 0.5, column="x", by="g", keys=["a", "b"], epsilon=1)
     assert_said(groups, [BITS, UINT64])
     assert_said(groups["a"], [BITS, UINT64])
     assert BITS in " ".join(groups_text(groups, 10**6).split())
@@ -137,7 +137,7 @@ def test_groups_units_and_descriptions_say_it() -> None:
     assert_said(units, [BITS, UINT64])
     import polars as pl
 
-    for data in (table(), pl.from_arrow(table()).lazy()):
+    for data in (table(), pl.DataFrame(table()).lazy()):
         described = dpq.describe(data, ["x", "p"], epsilon=1, bounds={"p": (0, 500)})
         assert_said(described["x"], [BITS, UINT64])
         assert_said(described["p"], [])

@@ -174,7 +174,7 @@ if hasattr(pl, "Int128"):
 @pytest.mark.parametrize("name", COLUMNS)
 def test_records_types_and_nulls(name: str) -> None:
     data, records, kind = COLUMNS[name]
-    values, found = read(data)
+    values, found, _ = read(data)
     assert found == kind
     numbers, missing = column(kind, values)
     absent = [record is None for record in records]
@@ -203,7 +203,7 @@ def test_far_times_clamp_in_every_library(unit: Any) -> None:
     ]
     spans += [pd.Series(raw.view(f"m8[{unit}]"))]
     for data in (*series, *spans):
-        values, kind = read(data)
+        values, kind, _ = read(data)
         numbers, missing = column(kind, values)
         assert missing is not None
         assert missing.tolist() == [False, False, False, True]
@@ -224,7 +224,7 @@ def test_far_times_clamp_in_every_library(unit: Any) -> None:
     ids=["pyarrow", "polars", "pandas"],
 )
 def test_far_dates_clamp_in_every_library(data: Any) -> None:
-    values, kind = read(data)
+    values, kind, _ = read(data)
     numbers, missing = column(kind, values)
     assert kind == DATE
     assert numbers[0] > DATE.number(dt.date.max, "bounds")
@@ -328,7 +328,7 @@ def test_dimensions_other_than_one_are_refused() -> None:
 def test_a_stated_type_leaves_nothing_to_the_records(records: list[Any], kind: Kind) -> None:
     untyped = [pl.Series(records), pa.nulls(1)] if records == [None] else []
     for data in (records, tuple(records), pd.Series(records, dtype=object), *untyped):
-        values, found = read(data, kind)
+        values, found, _ = read(data, kind)
         assert found == kind
         assert len(column(found, values).numbers) == len(records)
 
@@ -360,7 +360,7 @@ class Streamed(Exported):
 def test_arrow_of_any_library(monkeypatch: pytest.MonkeyPatch) -> None:
     exported = [Exported(pa.array([1, None])), Streamed(pa.chunked_array([[1], [None]]))]
     for data in exported:
-        values, kind = read(data)
+        values, kind, _ = read(data)
         assert (kind, values.tolist()) == (INTEGER, [1, None])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingBackend, match=r"pip install 'dpquantiles\[pyarrow\]'$"):
@@ -373,6 +373,6 @@ def test_arrow_of_any_library(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_data_are_never_modified(name: str) -> None:
     data, _, _ = COLUMNS[name]
     before = list(map(str, data))
-    values, kind = read(data)
+    values, kind, _ = read(data)
     column(kind, values)
     assert list(map(str, data)) == before

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def days(bits: int = 64) -> Domain:
     return Domain(name="date", low=low, high=high, unit=DAY)
 
 
-def of_dtype(dtype: np.dtype[np.generic]) -> Domain:
+def of_dtype(dtype: np.dtype[Any]) -> Domain:
     """The domain of an array."""
     if dtype.kind == "b":
         return TRUTHS

@@ -11,9 +11,8 @@ from typing import Any
 
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import Datetime, Domain, Kind
-from dpquantiles.kinds.domain import of_kind
+from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
 from dpquantiles.sources import layouts
-from dpquantiles.sources.declared import domain_of
 from dpquantiles.sources.duckdb import duckdb, quoted
 from dpquantiles.sources.files import (
     ADDRESS,
@@ -33,6 +32,13 @@ SQL_TYPES = {
     **{"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "decimal": "DECIMAL(18, 6)"},
     **{"date": "DATE", "datetime": "TIMESTAMP", "timedelta": "INTERVAL"},
 }
+
+SQL_DOMAINS = {
+    **{"int": integers(64, signed=True), "float": floats(64), "bool": TRUTHS},
+    **{"decimal": decimals(18, 6), "date": days(32)},
+    **{"datetime": times("datetime", "us"), "timedelta": times("duration", "us")},
+}
+"""What these types can hold."""
 
 CSV = {
     **{"auto_detect": "false", "header": "true", "quote": "'\"'", "escape": "'\"'"},
@@ -185,11 +191,7 @@ def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -
 
 def text_domain(kind: Kind) -> Domain:
     """What text can hold that is cast to a type: all that the type can, and finer values."""
-    import narwhals.stable.v2 as nw
-
-    relation = duckdb.sql(f"SELECT CAST(NULL AS {_sql_type(kind)}) AS typed")
-    typed = domain_of(nw.from_native(relation).collect_schema()["typed"])
-    return replace(typed, name="", unit=of_kind(kind).unit)
+    return replace(SQL_DOMAINS[kind.name], name="", unit=of_kind(kind).unit)
 
 
 def _header(connection: Any, file: str, comma: str) -> Header:
