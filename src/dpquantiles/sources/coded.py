@@ -68,23 +68,21 @@ def _text(frame: Any, name: str) -> Any:
 
 def _cells(series: Any) -> list[str | None] | None:
     """Names that pandas holds, row by row; None where their own text is their code already."""
-    import narwhals.stable.v2 as nw
-
     if has_codes(series):
-        held = series.to_native().cat
-        cells: Any = np.array([*map(_written, held.categories), None], dtype=object)[held.codes]
+        own = series.to_native().cat
+        cells: Any = np.array([*map(_written, own.categories), None], dtype=object)[own.codes]
         return list(cells)
     if is_untyped(series):
         return [_written(cell) for cell in series]
-    arrow = as_arrow(series)
-    if arrow is None:
+    held = as_arrow(series)
+    if held is None:
         names = {cell: _written(cell) for cell in series.unique().to_list()}
         same = all(cell == name for cell, name in names.items())
         return None if same else [names[cell] for cell in series]
-    text = arrow.cast(nw.String).cast(nw.Binary)
-    names = {raw: marked(raw) for raw in text.unique().to_list()}
-    same = all(raw == name.encode() for raw, name in names.items())
-    return None if same else [names[raw] for raw in text.to_list()]
+    text = held.cast("large_binary")
+    known = {raw: marked(raw) for raw in text.unique().to_pylist()}
+    same = all(raw == name.encode() for raw, name in known.items())
+    return None if same else [known[raw] for raw in text.to_pylist()]
 
 
 def _written(cell: Any) -> str | None:

@@ -29,7 +29,7 @@ def _collect(frame: Any) -> Any:
 def named(table: Table, unit: str) -> Any:
     """The frame with a column of units as Polars keeps them apart.
 
-    Categories are text: the numbers behind them, which are hashed, depend on other rows.
+    Categories are text: the numbers behind them depend on other rows, and must not be hashed.
     """
     import narwhals.stable.v2 as nw
 

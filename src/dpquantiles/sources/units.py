@@ -113,34 +113,36 @@ def _codes(units: Any, absent: Bools) -> Ints:
         return _numbered(units.fill_null(0).to_numpy())
     if units.dtype.is_float():  # Arrow tells -0.0 from 0.0, and what is not a number by its bits
         return _numbered(units.to_numpy().astype(np.float64))
-    arrow = as_arrow(units)
-    named = units if arrow is None else arrow
-    if named.dtype == nw.Categorical and named.implementation.is_pyarrow():
-        named = named.cast(nw.String)  # not all dictionaries of Arrow can be joined
-    frame = named.alias(UNIT).to_frame().with_row_index(ROW).filter(~nw.col(UNIT).is_null())
-    numbered = frame.select(UNIT).unique().with_row_index(CODE)
-    joined = frame.join(numbered, on=UNIT, how="inner").select(nw.col(ROW, CODE).cast(nw.Int64))
-    codes = np.full(len(units), -1, dtype=np.int64)
-    codes[joined[ROW].to_numpy()] = joined[CODE].to_numpy()
-    return codes
+    if units.implementation.is_polars():
+        first = nw.col(ROW).min().over(UNIT)
+        rows = units.alias(UNIT).to_frame().with_row_index(ROW).select(first)
+        return rows[ROW].to_numpy().astype(np.int64)
+    held = as_arrow(units)
+    return np.asarray(native.factorize()[0], np.int64) if held is None else _arrow_codes(held)
 
 
 def _numbered(numbers: NDArray[Any]) -> Ints:
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
-def as_arrow(series: Any) -> Any:
-    """A column of pandas that Arrow holds, as Arrow compares it; None for other columns."""
-    import narwhals.stable.v2 as nw
+def _arrow_codes(held: Any) -> Ints:
+    if hasattr(held.type, "value_type"):  # a dictionary may hold a value twice
+        held = held.cast(held.type.value_type)
+    parts = [part.indices.fill_null(-1).to_numpy() for part in held.dictionary_encode().chunks]
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts], dtype=np.int64)
 
-    dtype = getattr(series.to_native(), "dtype", None)
+
+def as_arrow(series: Any) -> Any:
+    """A column that Arrow holds, for itself or for pandas, as its own array; else None."""
+    if series.implementation.is_pyarrow():
+        return series.to_native()
+    dtype = series.to_native().dtype
     if not hasattr(dtype, "pyarrow_dtype") and getattr(dtype, "storage", None) != "pyarrow":
         return None
     import pyarrow as pa
 
     held = pa.array(series.to_pandas().array)
-    chunks = held.chunks if isinstance(held, pa.ChunkedArray) else [held]
-    return nw.from_native(pa.chunked_array(chunks, held.type), series_only=True)
+    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
 
 
 def has_codes(series: Any) -> bool:
@@ -164,11 +166,17 @@ def _object_codes(units: list[Any], absent: Bools) -> Ints:
     return np.fromiter(codes, dtype=np.int64, count=len(units))
 
 
+def _moment(unit: Any) -> Any:
+    """Datetimes with a zone in UTC: Python takes both passes of a repeated hour for equal."""
+    zoned = isinstance(unit, dt.datetime) and unit.tzinfo is not None
+    return unit.astimezone(dt.UTC) if zoned else unit
+
+
 def _object_code(unit: Any, seen: dict[Any, int]) -> int:
     kind = type(unit)
     # Objects of unknown types are compared with their like alone, so that none can name another.
     family = "plain" if issubclass(kind, PLAIN) else kind
-    for name in (lambda: unit, lambda: (kind, repr(unit))):
+    for name in (lambda: _moment(unit), lambda: (kind, repr(unit))):
         with suppress(Exception):
             return seen.setdefault((family, name()), len(seen))
     return -1

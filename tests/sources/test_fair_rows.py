@@ -1,0 +1,131 @@
+"""Rows of units in lazy tables: every row has the same chance, equal rows too, in every scan."""
+
+import itertools
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from dpquantiles.sources import units
+from dpquantiles.sources.tables import Table, open_table
+from tests.conftest import require_library
+
+UNITS = 3000
+VALUES: dict[str, list[Any]] = {
+    "numbers": [0, 1, 2, 3, 4, 5],
+    "floats": [0.0, 0.1, 0.2, 0.3, 0.4, None],
+    "ties": [0, 0, 0, 1, 1, 2],
+}
+
+
+def duckdb_table(table: pa.Table) -> Any:
+    require_library("DuckDB", "duckdb")
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def ibis_table(table: pa.Table) -> Any:
+    require_library("Ibis", "ibis", "duckdb")
+    import ibis
+
+    return ibis.memtable(table)
+
+
+ENGINES: dict[str, Callable[[pa.Table], Any]] = {
+    "polars lazy": lambda table: pl.DataFrame(table).lazy(),
+    "duckdb": duckdb_table,
+    "ibis": ibis_table,
+}
+
+
+def people(values: list[Any], count: int = UNITS) -> pa.Table:
+    """Units with the same values, each under its name and once more under its number."""
+    number = [i for i in range(count) for _ in values]
+    return pa.table({"u": [f"person {i}" for i in number], "i": number, "v": values * count})
+
+
+def bounded(data: Any, k: int, seed: int) -> Table:
+    return units.bound_rows(open_table(data), "u", k, ("v", "i"), random.Random(seed))
+
+
+def chosen(data: Any, k: int, seed: int = 1) -> Counter[tuple[Any, ...]]:
+    """How often each choice of values was made."""
+    frame = bounded(data, k, seed).frame.collect()
+    rows = defaultdict(list)
+    for value, unit in zip(frame["v"].to_list(), frame["i"].to_list(), strict=True):
+        rows[unit].append(value)
+    return Counter(ordered(values) for values in rows.values())
+
+
+def ordered(values: Any) -> tuple[Any, ...]:
+    return tuple(sorted(values, key=str))
+
+
+def assert_fair(found: Counter[tuple[Any, ...]], values: list[Any], k: int) -> None:
+    """Every set of k rows is equally likely (p > 1e-6)."""
+    sets = Counter(map(ordered, itertools.combinations(values, k)))
+    share = sum(found.values()) / sum(sets.values())
+    assert set(found) <= set(sets)
+    counts = [found[rows] for rows in sets]
+    assert stats.chisquare(counts, [share * times for times in sets.values()]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("k", [1, 2])
+def test_every_row_of_a_unit_has_the_same_chance(engine: str, name: str, k: int) -> None:
+    data = ENGINES[engine](people(VALUES[name]))
+    assert_fair(chosen(data, k), VALUES[name], k)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_row_has_the_same_chance_over_all_keys(engine: str) -> None:
+    """One unit, many releases."""
+    data, found = ENGINES[engine](people(VALUES["numbers"], 1)), Counter[tuple[Any, ...]]()
+    for seed in range(300):
+        found += chosen(data, 1, seed)
+    assert_fair(found, VALUES["numbers"], 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_scan_sees_the_same_rows_whatever_their_order(engine: str) -> None:
+    """Equal rows are numbered anew in every scan, and yet the same are kept."""
+    table = people(VALUES["ties"], 50)
+    mixed = table.take(random.Random(3).sample(range(len(table)), len(table)))
+    scans = [bounded(ENGINES[engine](rows), 2, 5).frame for rows in (table, table, mixed)]
+    found = [Counter(scan.collect().rows()) for scan in scans]
+    assert found[0] == found[1] == found[2]
+    assert found[0].total() == 100
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_kept_rows_of_a_unit_do_not_depend_on_others(engine: str) -> None:
+    """Given the key, whatever other rows there are."""
+    table = people(VALUES["ties"], 40)
+    alone = Counter(bounded(ENGINES[engine](table.slice(0, 6)), 2, 5).frame.collect().rows())
+    every = Counter(bounded(ENGINES[engine](table), 2, 5).frame.collect().rows())
+    assert alone == Counter({row: n for row, n in every.items() if row[1] == 0})
+
+
+def test_rows_are_chosen_fairly_in_spark(spark: Any) -> None:
+    data = spark.createDataFrame(people(VALUES["ties"]))
+    assert_fair(chosen(data, 2), VALUES["ties"], 2)
+
+
+def test_rows_are_chosen_fairly_in_postgres(postgres: Any) -> None:
+    with postgres.connect() as connection:
+        connection.execute("CREATE TABLE fair (u text, i integer, v integer)")
+        connection.execute(
+            "INSERT INTO fair SELECT 'person ' || i, i, v FROM "
+            f"generate_series(1, {UNITS}) AS s(i), unnest(ARRAY{VALUES['ties']}) AS t(v)"
+        )
+    database = postgres.ibis()
+    assert_fair(chosen(database.table("fair"), 2), VALUES["ties"], 2)
+    assert_fair(chosen(database.table("fair"), 1), VALUES["ties"], 1)
+    database.disconnect()
