@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from random import Random
 from statistics import NormalDist
 from typing import Protocol
@@ -56,7 +57,7 @@ def gaussian(rho: float, cells: int) -> Asked:
     edges = [-math.inf, *np.linspace(-3, shift + 3, cells - 1), math.inf]
     chances = [
         (law.cdf(high - shift) - law.cdf(low - shift), law.cdf(high) - law.cdf(low))
-        for low, high in zip(edges, edges[1:], strict=False)
+        for low, high in pairwise(edges)
     ]
     return Asked(ZCDP(rho=rho), tuple(chances))
 
@@ -138,7 +139,8 @@ def climb(account: Account, epsilon: float, rhos: Iterable[float]) -> Iterator[B
     At every step some rho is spent on a loss that is rare, and that together with the greatest pure
     charge that would still be granted is more than epsilon.
     """
-    p, q, charged = 1.0, 1.0, ()
+    p, q = 1.0, 1.0
+    charged: tuple[Guarantee, ...] = ()
     for rho in rhos:
         step = ZCDP(rho=min(rho, account.remaining(ZCDP(rho=rho))) or math.ulp(0.0))
         if not account.fits(step):

@@ -155,7 +155,8 @@ def test_zcdp_delta_is_never_rounded_to_zero(rho: float, epsilon: float) -> None
             first, second = (exact_delta(rho, epsilon, order) for order in (one, other))
             low, high = (low, other) if first < second else (one, high)
         exact = exact_delta(rho, epsilon, low)
-        assert exact <= Decimal(stated) <= exact * (1 + Decimal("1e-9")) + 2 * Decimal(5e-324)
+        least = Decimal(math.ulp(0.0))
+        assert exact <= Decimal(stated) <= exact * (1 + Decimal("1e-9")) + 2 * least
 
 
 def exact_delta(rho: float, epsilon: float, order: Decimal) -> Decimal:

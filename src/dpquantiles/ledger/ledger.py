@@ -255,7 +255,8 @@ class Ledger:
         problem = account.objection(cost)
         if problem is not None:
             raise LedgerError(
-                f"data set {asked['dataset']!r} of ledger '{self.path}' cannot be charged: {problem}"
+                f"data set {asked['dataset']!r} of ledger '{self.path}' cannot be charged: "
+                f"{problem}"
             )
         if not account.fits(cost, part):
             left = account.remaining(cost, part)

@@ -1,4 +1,4 @@
-"""Spending: what was charged to one account, on the whole and on disjoint parts, and what still fits.
+"""Spending: what was charged to one account, also on disjoint parts, and what still fits.
 
 Charges on the same records add up. Of the disjoint parts of a partition a record is in one, so the
 componentwise greatest total among them counts; partitions add up with each other and with charges
