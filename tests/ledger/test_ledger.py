@@ -15,6 +15,11 @@ import pytest
 
 from dpquantiles import ZCDP, ApproxDP, BudgetExceeded, LedgerError, Neighbors, PureDP, Release
 from dpquantiles.ledger import Ledger, file
+from dpquantiles.ledger.books import RULE
+from dpquantiles.ledger.entries import START, written
+from dpquantiles.ledger.ledger import SOFTWARE
+from dpquantiles.present import spending
+from dpquantiles.privacy import Guarantee
 from tests.ledger.crowd import release
 
 ONE = PureDP(epsilon=1.0)
@@ -286,3 +291,84 @@ def test_two_processes_that_create_one_ledger_share_it(path: Path) -> None:
         heads = list(pool.map(lambda _: Ledger(path, epsilon=1.0).head, range(8)))
     assert len(set(heads)) == 1
     assert [file.name for file in path.parent.iterdir()] == ["budget.db"]
+
+
+def test_the_rule_stands_in_the_first_entry(ledger: Ledger, path: Path) -> None:
+    assert ledger.entries()[0].content["rule"] == RULE
+    stated = {"action": "budget", "budget": ONE.to_dict(), "software": SOFTWARE}
+    file.create(path.with_name("next.db"), written(1, START, {**stated, "rule": "of tomorrow"}))
+    with pytest.raises(LedgerError, match=r"rule 'of tomorrow'.*upgrade dpquantiles"):
+        Ledger(path.with_name("next.db"))
+
+
+def before_filters(path: Path, budget: Guarantee, costs: list[Guarantee]) -> Ledger:
+    """A ledger as it was written before charges were counted by one order."""
+    first = {"action": "budget", "budget": budget.to_dict(), "ledger": "0"}
+    entries = [written(1, START, {**first, "time": "2026-01-01T00:00:00Z", "software": SOFTWARE})]
+    for number, cost in enumerate(costs, start=2):
+        name = {"dataset": "payroll", "unit": "record", "part": None, "request": str(number)}
+        plain = {"action": "charge", **name, "cost": cost.to_dict(), "parameters": {}}
+        stamped = {**plain, "time": "2026-01-01T00:00:00Z", "software": SOFTWARE}
+        entries.append(written(number, entries[-1].hash, stamped))
+    file.create(path, entries[0])
+    with file.writing(path) as table:
+        table.append(entries[1:])
+    return Ledger(path)
+
+
+def test_ledgers_before_filters_go_on_where_the_rule_grants_all(path: Path) -> None:
+    budget = ApproxDP(epsilon=1.0, delta=1e-6)
+    ledger = before_filters(path, budget, [PureDP(epsilon=0.25), PureDP(epsilon=0.25)])
+    assert (ledger.verify(), ledger.spent("payroll")) == (ledger.head, 0.5)
+    ledger.charge(PureDP(epsilon=0.5), dataset="payroll")
+    assert ledger.remaining("payroll") == 0.0
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        [ApproxDP(epsilon=0.4, delta=4e-7), ZCDP(rho=0.008)],
+        [ZCDP(rho=1e-4), PureDP(epsilon=0.9)],
+        [PureDP(epsilon=0.1), ApproxDP(epsilon=0.1, delta=9e-7)],
+    ],
+)
+def test_ledgers_before_filters_grant_no_more_where_the_rule_would_not(
+    path: Path, costs: list[Guarantee]
+) -> None:
+    """Nothing is lost: such an account can be shown, verified and exported, and is used up."""
+    ledger = before_filters(path, ApproxDP(epsilon=1.0, delta=1e-6), costs)
+    assert ledger.verify() == ledger.head
+    assert ledger.remaining("payroll") == 0.0
+    assert ledger.spent("payroll") <= 1.0
+    assert ledger.guarantee("payroll") is not None
+    assert spending.text(ledger)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(PureDP(epsilon=1e-9), dataset="payroll")
+    ledger.charge(PureDP(epsilon=1.0), dataset="survey")
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "message"),
+    [
+        (ZCDP(rho=1e-3), ApproxDP(epsilon=0.1, delta=1e-7), "first charge was of rho"),
+        (ApproxDP(epsilon=0.1, delta=1e-7), ZCDP(rho=1e-3), "first charge was of epsilon and del"),
+    ],
+)
+def test_the_first_charge_says_what_delta_is_kept_for(
+    path: Path, first: Guarantee, other: Guarantee, message: str
+) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    ledger.charge(first, dataset="payroll")
+    with pytest.raises(LedgerError, match=f"'payroll' of ledger .* cannot be charged.*{message}"):
+        ledger.charge(other, dataset="payroll")
+    assert not ledger.fits(other, dataset="payroll")
+    ledger.charge(other, dataset="survey")
+
+
+def test_a_refusal_says_which_delta_remains(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    ledger.charge(PureDP(epsilon=0.5), dataset="payroll")
+    with pytest.raises(BudgetExceeded, match="remaining delta = 5e-07 for charges of epsilon and"):
+        ledger.charge(ApproxDP(epsilon=0.1, delta=1e-6), dataset="payroll")
+    with pytest.raises(BudgetExceeded, match=r"remaining epsilon = 0\.5 of epsilon = 1, delta"):
+        ledger.charge(ApproxDP(epsilon=0.6, delta=1e-7), dataset="payroll")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.filters import Amount, Filter
 
 
 def test_pure_guarantees_add_up() -> None:
@@ -60,7 +61,17 @@ def test_concentrated_and_approximate_need_a_delta() -> None:
     both = privacy.total(parts, delta=1e-6)
     assert isinstance(both, ApproxDP)
     assert both.delta == pytest.approx(2e-6)
-    assert both.epsilon == pytest.approx(1 + privacy.zcdp_epsilon(0.1, 1e-6))
+    assert both.epsilon > 1 + privacy.zcdp_epsilon(0.1, 1e-6)  # the order that suits 0.1 best
+    for factor, granted in ((1 + 1e-9, True), (1 - 1e-9, False)):
+        budget = ApproxDP(epsilon=both.epsilon * factor, delta=1e-6)
+        spent = Amount(epsilon=Fraction(1), rho=Fraction(0.1))
+        assert Filter(budget, ZCDP).admits(spent) is granted
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-6])
+def test_a_delta_is_a_chance(delta: float) -> None:
+    with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):
+        privacy.total([ZCDP(rho=0.1)], delta=delta)
 
 
 def test_mixed_neighbors_are_stated_for_swap() -> None:

@@ -137,6 +137,33 @@ def test_zcdp_conversion_is_tight_but_not_too_tight(rho: float) -> None:
         assert stated < simple
 
 
+@pytest.mark.parametrize(
+    ("rho", "epsilon"),
+    [(1e-12, 1000.0), (1e-3, 1e6), (1e-308, 1e3), (5e-324, 1.0), (1.0, 54.0), (1.0, 54.5)],
+)
+def test_zcdp_delta_is_never_rounded_to_zero(rho: float, epsilon: float) -> None:
+    """Nor down: against sixty decimals at the best order."""
+    stated = privacy.zcdp_delta(rho, epsilon)
+    assert stated >= 5e-324
+    if epsilon / rho > 1e4:
+        assert stated == 5e-324
+        return
+    with localcontext(prec=60):
+        low, high = Decimal(2), Decimal(100)
+        for _ in range(200):
+            one, other = low + (high - low) / 3, high - (high - low) / 3
+            first, second = (exact_delta(rho, epsilon, order) for order in (one, other))
+            low, high = (low, other) if first < second else (one, high)
+        exact = exact_delta(rho, epsilon, low)
+        least = Decimal(math.ulp(0.0))
+        assert exact <= Decimal(stated) <= exact * (1 + Decimal("1e-9")) + 2 * least
+
+
+def exact_delta(rho: float, epsilon: float, order: Decimal) -> Decimal:
+    exponent = (order - 1) * (order * Decimal(rho) - Decimal(epsilon))
+    return exponent.exp() / (order - 1) * (1 - 1 / order) ** order
+
+
 @pytest.mark.parametrize("delta", [1e-3, 1e-9])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_zcdp_inverses_agree(epsilon: float, delta: float) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
-from dpquantiles.privacy.conversions import above, below
-from dpquantiles.privacy.spending import Part, Spending, held, objection, reading, written
+from dpquantiles.privacy.conversions import above, below, renyi_excess, renyi_limit
+from dpquantiles.privacy.filters import objection, reading, written
+from dpquantiles.privacy.spending import Part, Spending, held
 
 ADD = Neighbors.ADD_REMOVE
 doubles = st.floats(1e-300, 1e300, allow_subnormal=False)
@@ -145,8 +146,9 @@ def test_many_small_charges_of_an_approximate_budget_cost_less_than_their_sum() 
     costs: list[Guarantee] = [cost] * 1000
     count = granted(budget, costs)
     assert count > 300
-    assert privacy.total([cost] * count, delta=1e-6).epsilon <= 1  # type: ignore[union-attr]
-    assert privacy.total([cost] * (count + 1), delta=1e-6).epsilon > 1  # type: ignore[union-attr]
+    half = 5e-7  # of delta: the rest is for charges of epsilon and delta
+    assert privacy.total([cost] * count, delta=half).epsilon <= 1  # type: ignore[union-attr]
+    assert privacy.total([cost] * (count + 1), delta=half).epsilon > 1  # type: ignore[union-attr]
 
 
 def test_few_charges_of_an_approximate_budget_add_up_exactly() -> None:
@@ -159,12 +161,17 @@ def test_few_charges_of_an_approximate_budget_add_up_exactly() -> None:
 def test_concentrated_charges_are_paid_from_what_approximate_ones_leave() -> None:
     budget = ApproxDP(epsilon=1.0, delta=1e-6)
     account = Spending(budget)
-    account.add(ApproxDP(epsilon=0.4, delta=4e-7))
+    account.add(PureDP(epsilon=1e-12))
+    account.add(ApproxDP(epsilon=0.1, delta=4e-7))
     left = account.remaining(ZCDP(rho=1.0))
-    assert left == pytest.approx(privacy.zcdp_rho(0.6, 6e-7), rel=1e-9)
+    excess = renyi_excess(1.0, 5e-7)
+    limit = renyi_limit(excess, 1.0, 5e-7)
+    assert left == pytest.approx((limit - 0.1) / (1 + excess), rel=1e-9)
     account.add(ZCDP(rho=left))
     assert 1 - 1e-9 < account.spent() <= 1
-    assert not account.fits(ApproxDP(epsilon=1e-9, delta=6e-7))
+    assert not account.fits(ApproxDP(epsilon=1e-9, delta=1e-7))
+    assert not account.fits(ApproxDP(epsilon=1e-15, delta=2e-7))
+    assert account.remaining_delta(ApproxDP(epsilon=1.0, delta=0.5)) == 1e-7
     assert account.remaining(PureDP(epsilon=1.0)) < 1e-8
 
 

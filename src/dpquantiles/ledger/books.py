@@ -5,10 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
+from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.charges import ASKED
 from dpquantiles.ledger.entries import START, Broken, Entry, follow
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Part, Spending
+
+RULE = "one order"
+"""How charges are counted: as `privacy/filters.py` does, by one Renyi order for each account."""
 
 RECORD = "record"
 """The unit of a guarantee that is stated for single records."""
@@ -67,6 +71,15 @@ def part_of(text: str | None) -> Part | None:
     return None if text is None else Part(*text.split("=", 1))
 
 
+def _require_known(rule: object) -> None:
+    """Refuse to count by a rule of the future; ledgers without one are counted by this one."""
+    if rule != RULE:
+        raise LedgerError(
+            f"the ledger counts its charges by the rule {rule!r}, and this version of dpquantiles "
+            f"knows {RULE!r}; upgrade dpquantiles"
+        )
+
+
 def promised(account: Spending, unit: str) -> Guarantee | None:
     """What all charges of an account promise together, and to whom; None without any."""
     found = account.guarantee()
@@ -112,6 +125,7 @@ class Books:
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
         content = follow(entry, self.count + 1, self.head)
+        _require_known(content.get("rule", RULE))
         try:
             self._enter(entry.number, content)
         except (KeyError, TypeError, ValueError):

@@ -9,6 +9,7 @@ from typing import Any
 from dpquantiles.ledger.entries import canonical
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from dpquantiles.privacy.spending import Part, Spending
 from dpquantiles.require import shown
 
 ASKED = ("dataset", "unit", "part", "cost", "parameters")
@@ -55,6 +56,17 @@ def probe(budget: Guarantee) -> Guarantee:
 def measure(cost: Guarantee) -> str:
     """The number that a cost is stated in."""
     return "rho" if isinstance(cost, ZCDP) else "epsilon"
+
+
+def left(account: Spending, cost: Guarantee, part: Part | None) -> str:
+    """What remains for charges like this one, in words."""
+    found = f"{measure(cost)} = {digits(account.remaining(cost, part))}"
+    if not isinstance(cost, ApproxDP):
+        return found
+    most = account.remaining_delta(cost, part)
+    if cost.delta <= most:
+        return found
+    return f"delta = {digits(most)} for charges of epsilon and delta,"
 
 
 def digits(number: float) -> str:

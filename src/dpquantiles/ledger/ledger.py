@@ -10,12 +10,22 @@ from typing import Any
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
 from dpquantiles.ledger import charges, export, file, inspection
-from dpquantiles.ledger.books import RECORD, Asked, Books, Owner, Point, Standing, part_of, promised
+from dpquantiles.ledger.books import (
+    RECORD,
+    RULE,
+    Asked,
+    Books,
+    Owner,
+    Point,
+    Standing,
+    part_of,
+    promised,
+)
 from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee
-from dpquantiles.privacy.spending import Spending, objection
+from dpquantiles.privacy.spending import Spending
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
 
@@ -68,7 +78,8 @@ class Ledger:
             )
 
     def _create(self, budget: Guarantee) -> None:
-        first = {"action": "budget", "budget": budget.to_dict(), "ledger": charges.new_id()}
+        stated = {"budget": budget.to_dict(), "rule": RULE}
+        first = {"action": "budget", **stated, "ledger": charges.new_id()}
         file.create(self.path, self._written(1, START, first))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,14 +113,20 @@ class Ledger:
         """Whether a charge would be granted now; nothing is charged."""
         account = self._account(dataset, unit)
         known = part_of(require_part(part=part))
-        return objection(cost, self.budget) is None and account.fits(cost, known)
+        return account.objection(cost) is None and account.fits(cost, known)
 
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
-        """What the charges come to: epsilon (at the budget's delta, if it has one), or rho."""
+        """The least epsilon (at the budget's delta, if it has one), or rho, that grants all so far.
+
+        It may only be read as a promise if charges do not depend on answers (`guarantee`).
+        """
         return self._account(dataset, unit).spent()
 
     def guarantee(self, dataset: str, *, unit: str = RECORD) -> Guarantee | None:
-        """What all charges promise together, and to whom; None while there are none.
+        """The least budget that would have granted all charges, and to whom; None without any.
+
+        They keep it together if they were fixed beforehand. If they were chosen by looking at
+        answers, what they keep together is the budget of the ledger.
 
         Releases by group under swap neighbors protect less than the budget says, research
         mechanisms less exactly; one such charge makes all of the account so.
@@ -234,16 +251,19 @@ class Ledger:
 
     def _require_room(self, books: Books, asked: Mapping[str, Any]) -> None:
         cost, part = privacy.from_dict(asked["cost"]), part_of(asked["part"])
-        problem = objection(cost, self.budget)
-        if problem is not None:
-            raise LedgerError(f"ledger '{self.path}' cannot be charged: {problem}")
         account = books.account(Owner(asked["dataset"], asked["unit"]))
+        problem = account.objection(cost)
+        if problem is not None:
+            raise LedgerError(
+                f"data set {asked['dataset']!r} of ledger '{self.path}' cannot be charged: "
+                f"{problem}"
+            )
         if not account.fits(cost, part):
             left = account.remaining(cost, part)
             raise BudgetExceeded(
                 f"the budget of data set {asked['dataset']!r} does not allow "
-                f"{charges.words(cost)}: remaining {charges.measure(cost)} = "
-                f"{charges.digits(left)} of {charges.words(self.budget)} (ledger '{self.path}')",
+                f"{charges.words(cost)}: remaining {charges.left(account, cost, part)} "
+                f"of {charges.words(self.budget)} (ledger '{self.path}')",
                 remaining=left,
             )
 

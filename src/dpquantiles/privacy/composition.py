@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
-from dpquantiles.privacy.conversions import above, zcdp_epsilon
+from dpquantiles import require
+from dpquantiles.privacy.conversions import above, renyi_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 
 
@@ -16,13 +17,21 @@ class Released(Protocol):
 
 
 def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) -> Guarantee:
-    """The guarantee of all parts together, on the same people, chosen one after the other.
+    """The least budget that grants all parts, on the same people, one after the other.
+
+    What it means: parts that were fixed beforehand keep it together. Parts that were chosen by
+    looking at earlier answers keep a budget that was fixed beforehand, if whatever the answers, the
+    total (with the same `delta`) would have stayed within it; a total that came about by stopping
+    at will is no promise (`filters.md`).
 
     Pure parts add up. With a concentrated part among them, pure ones count as epsilon^2 / 2 and
-    the rhos add up; with an approximate part, epsilons and deltas add up, and concentrated parts
-    are converted at `delta`. Given `delta`, the better of the ways is reported as (epsilon, delta).
-    Sums are exact and rounded up once.
+    the rhos add up; with an approximate part, epsilons and deltas add up. Given `delta`, the total
+    is (epsilon, delta): delta, beside those of the parts, is for pure and concentrated parts
+    at the one Renyi order that suits such a budget, and pure ones may add up as they are.
+    Sums are exact and rounded up.
     """
+    if delta is not None:
+        require.fraction(delta=delta)
     guarantees = alike([_guarantee(part) for part in parts])
     if not guarantees:
         raise ValueError("parts must name at least one release, got none")
@@ -62,10 +71,10 @@ class _Spent(NamedTuple):
 
     def at(self, delta: float | None) -> tuple[float, float]:
         """(epsilon, delta), the rho being converted at a delta of its own."""
-        epsilon, own = self.epsilon, Fraction(delta or 0)
+        epsilon, own = above(self.epsilon), Fraction(delta or 0)
         if self.rho:
-            epsilon += Fraction(zcdp_epsilon(above(self.rho), float(own)))
-        return above(epsilon), above(self.delta + own)
+            epsilon = renyi_epsilon(epsilon, above(self.rho), float(own))
+        return epsilon, above(self.delta + own)
 
 
 def _sum(

@@ -4,6 +4,7 @@ Every search ends on the side where the stated guarantee holds.
 """
 
 import math
+import struct
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -14,6 +15,9 @@ from dpquantiles import require
 SEARCH_STEPS = 200
 SAFE = 1 - 1e-12
 """Less than one by more than the rounding of a formula without long sums."""
+
+HIGHEST_ORDER = 1e150
+"""Of a search for the best order; its square is a double."""
 
 ROUNDING = 1e-11
 """More than the rounding of one factor of a term of `composed_delta`, in nats."""
@@ -61,6 +65,23 @@ def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def greatest_double(holds: Callable[[float], bool]) -> float:
+    """The greatest positive double for which a falling condition holds, or 0.0.
+
+    Positive doubles are ordered as the integers that their bits spell, so halving ends exactly.
+    """
+    low, high = 0, struct.unpack("<q", struct.pack("<d", math.inf))[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(_double(middle)) else (low, middle)
+    return _double(low)
+
+
+def _double(bits: int) -> float:
+    number: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    return number
 
 
 @lru_cache(maxsize=4096)
@@ -152,16 +173,18 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
     Canonne, Kamath, Steinke (arXiv 2004.00010v3), Corollary 13: the infimum over orders a of
     exp((a - 1)(a rho - epsilon)) / (a - 1) (1 - 1/a)^a. Every order gives a valid delta, so the
-    search for the best one cannot err on the wrong side.
+    search for the best one cannot err on the wrong side. It is never zero.
     """
     require.positive(rho=rho)
-    low, high = 1.01, max(2.0, (epsilon + 1) / rho + 2)
+    low, high = 1.01, max(2.0, min((epsilon + 1) / rho + 2, HIGHEST_ORDER))
     for _ in range(SEARCH_STEPS):
         order = (low + high) / 2
         slope = (2 * order - 1) * rho - epsilon + math.log1p(-1 / order)
         low, high = (order, high) if slope < 0 else (low, order)
     log_delta = (high - 1) * (high * rho - epsilon) + high * math.log1p(-1 / high)
-    return min(1.0, math.exp(min(0.0, log_delta - math.log(high - 1))) / SAFE)
+    delta = math.exp(min(0.0, log_delta - math.log(high - 1))) / SAFE
+    # The next double, because small ones are rounded by more than a factor, or to zero.
+    return min(1.0, math.nextafter(delta, math.inf))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -177,3 +200,44 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     require.positive(epsilon=epsilon)
     require.fraction(delta=delta)
     return _largest(lambda rho: rho <= 0 or zcdp_delta(rho, epsilon) <= delta, 0.0, epsilon + 1)
+
+
+def renyi_excess(epsilon: float, delta: float) -> float:
+    """The order, less one, at which rho gives (epsilon, delta) for the largest rho.
+
+    The derivatives of `zcdp_delta` give, at the order 1 + x that is the best for (epsilon, delta),
+    rho = ln(1 / ((1 + x) delta)) / x^2 and epsilon = (1 + 2x) rho + ln(x / (1 + x)), which falls as
+    x grows.
+    """
+    return greatest_double(
+        lambda x: (1 + 2 * x) * _best_rho(x, delta) - math.log1p(1 / x) >= epsilon
+    )
+
+
+def _best_rho(x: float, delta: float) -> float:
+    """The rho for which 1 + x is the best order at a delta."""
+    return (-math.log(delta) - math.log1p(x)) / x / x
+
+
+def renyi_limit(excess: float, epsilon: float, delta: float) -> float:
+    """The Renyi divergence of order 1 + excess that gives (epsilon, delta); negative if none."""
+    gained, lost = _slack(excess, delta)
+    return epsilon + gained - lost - (1 - SAFE) * (epsilon + gained + lost)
+
+
+def renyi_epsilon(epsilon: float, rho: float, delta: float) -> float:
+    """The least epsilon of a budget whose best order grants a divergence of epsilon + order rho."""
+    excess = greatest_double(lambda x: epsilon + (1 + x) * rho <= (1 + x) * _best_rho(x, delta))
+    spent = epsilon + (1 + excess) * rho
+    gained, lost = _slack(excess, delta)
+    found = spent - gained + lost + (1 - SAFE) * (spent + gained + lost)
+    return max(math.ulp(0.0), found)
+
+
+def _slack(x: float, delta: float) -> tuple[float, float]:
+    """By what the epsilon at a delta is less, and more, than the divergence of order 1 + x.
+
+    Equation (2) of `filters.md`: epsilon = divergence - ln(1 + 1/x) + ln(1 / ((1 + x) delta)) / x.
+    """
+    gained = math.log1p(1 / x) + math.log1p(x) / x
+    return gained, -math.log(delta) / x

@@ -1,0 +1,192 @@
+"""Filters: which totals of charges a budget grants, by a rule that is fixed with the first charge.
+
+Claim. Whatever an analyst asks for after looking at earlier answers, what a filter grants keeps the
+budget (`filters.md`). And none is refused because a sum was rounded.
+
+A number of a charge or a budget stands for the digits that are written for it: `reading(0.1)` is
+1/10, although the nearest double is a little more. Readings are added as fractions, so ten charges
+of 0.1 are 1 and fit a budget of 1.0, and nothing more does.
+
+A cost is a vector (epsilon, delta, rho) with one reading of its guarantee on each route:
+
+- a pure budget has one route, which takes pure costs as (epsilon, 0, 0);
+- a concentrated budget has one, which takes pure costs as (0, 0, epsilon^2 / 2) and concentrated
+  ones as (0, 0, rho);
+- an approximate budget has two, which differ in whether pure costs add up as they are or as
+  epsilon^2 / 2, and take approximate costs as (epsilon, delta, 0).
+
+An approximate budget grants a total if its delta is within the share for approximate costs, and
+either it has no rho and its epsilon is within the budget, or epsilon + a rho is within the limit
+that the rest of delta allows at the Renyi order a. The shares, the order a and the limit depend on
+the budget and on the kind of the first charge alone. The best order for the charges that were made
+would depend on answers, and so would be wrong.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from dpquantiles.privacy.conversions import above, below, renyi_epsilon, renyi_excess, renyi_limit
+from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
+from dpquantiles.privacy.neighbors import Neighbors
+
+ZERO = Fraction(0)
+ROUNDED = 1 + Fraction(1, 2**48)
+"""More than an exponential, a sum and a product of doubles can be too small by."""
+
+SUMMED = {PureDP: Fraction(1, 2), ApproxDP: Fraction(1), ZCDP: Fraction(0)}
+"""Which part of delta approximate charges may add up to, by the kind of the first charge."""
+
+
+class Amount(NamedTuple):
+    """A cost, or a sum of costs: exact, and compared componentwise."""
+
+    epsilon: Fraction = ZERO
+    delta: Fraction = ZERO
+    rho: Fraction = ZERO
+
+    def plus(self, other: "Amount") -> "Amount":
+        return Amount(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def minus(self, other: "Amount") -> "Amount":
+        return Amount(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def most(self, other: "Amount") -> "Amount":
+        return Amount(*map(max, self, other))
+
+
+Amounts = tuple[Amount, ...]
+"""One amount for each route of a budget."""
+
+
+def reading(number: float) -> Fraction:
+    """The decimal number that is written for a double."""
+    return Fraction(repr(float(number)))
+
+
+def written(number: Fraction) -> float:
+    """The double to write for a number: the nearest one, or the next if that reads as less."""
+    nearest = float(number)
+    return nearest if reading(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def objection(cost: Guarantee, budget: Guarantee) -> str | None:
+    """Why a cost cannot be stated in terms of a budget; None when it can."""
+    if budget.neighbors is Neighbors.ADD_REMOVE and cost.neighbors is Neighbors.SWAP:
+        return (
+            "neighbors must be 'add-remove' as in the budget, got 'swap', which does not protect "
+            "whether a record is there"
+        )
+    if isinstance(budget, PureDP) and not isinstance(cost, PureDP):
+        return (
+            f"a budget of epsilon alone takes charges of epsilon alone, got {cost}; "
+            "ask for epsilon without delta or rho"
+        )
+    if isinstance(budget, ZCDP) and isinstance(cost, ApproxDP):
+        return (
+            f"a budget of rho takes charges of rho or of epsilon alone, got {cost}; "
+            "ask without delta"
+        )
+    return None
+
+
+def amounts(cost: Guarantee, budget: Guarantee) -> Amounts:
+    """A cost on every route of a budget, for the budget's neighbors."""
+    epsilon, delta, rho = _for_neighbors(cost, budget.neighbors)
+    concentrated = Amount(rho=rho + epsilon**2 / 2)
+    if isinstance(budget, PureDP):
+        return (Amount(epsilon=epsilon),)
+    if isinstance(budget, ZCDP):
+        return (concentrated,)
+    plain = Amount(epsilon, delta, rho)
+    return (plain, concentrated if isinstance(cost, PureDP) else plain)
+
+
+def _for_neighbors(cost: Guarantee, neighbors: Neighbors) -> Amount:
+    """Exact readings; a replaced record is one removed and one added, as in `as_swap`."""
+    twice = cost.neighbors is not neighbors
+    if isinstance(cost, ZCDP):
+        return Amount(rho=reading(cost.rho) * (4 if twice else 1))
+    epsilon = reading(cost.epsilon) * (2 if twice else 1)
+    if isinstance(cost, PureDP):
+        return Amount(epsilon=epsilon)
+    delta = reading(cost.delta)
+    if twice:
+        delta *= ROUNDED * Fraction(1 + math.exp(min(cost.epsilon, 700.0)))
+    return Amount(epsilon=epsilon, delta=delta)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which totals an account is granted: fixed by its budget and the kind of its first charge."""
+
+    budget: Guarantee
+    first: type[Guarantee]
+
+    @cached_property
+    def summed(self) -> Fraction:
+        """The part of delta that approximate charges may add up to."""
+        return SUMMED[self.first] * _delta(self.budget)
+
+    @cached_property
+    def ordered(self) -> float:
+        """The part of delta that is kept for the Renyi order."""
+        return below(_delta(self.budget) - self.summed)
+
+    @cached_property
+    def _order(self) -> tuple[Fraction, Fraction]:
+        """The order that suits rho alone best, and what may be spent of it."""
+        epsilon = below(reading(self.budget.amount))
+        excess = renyi_excess(epsilon, self.ordered)
+        return 1 + Fraction(excess), Fraction(renyi_limit(excess, epsilon, self.ordered))
+
+    def objection(self, cost: Guarantee) -> str | None:
+        """Why a kind of charge is never granted to this account; None when it may be."""
+        if not isinstance(self.budget, ApproxDP):
+            return None
+        if isinstance(cost, ApproxDP) and not self.summed:
+            return (
+                "its first charge was of rho, so that all of delta is kept for rho, got a charge "
+                "of epsilon and delta; ask for rho, or for epsilon alone"
+            )
+        if isinstance(cost, ZCDP) and not self.ordered:
+            return (
+                "its first charge was of epsilon and delta, so that all of delta is kept for such "
+                "charges, got one of rho; ask for epsilon, or for epsilon and delta"
+            )
+        return None
+
+    def admits(self, total: Amount) -> bool:
+        """Whether a total is granted."""
+        limit = reading(self.budget.amount)
+        if isinstance(self.budget, ZCDP):
+            return total.rho <= limit
+        if total.delta > self.summed:
+            return False
+        if not total.rho:
+            return total.epsilon <= limit
+        if not self.ordered:
+            return False
+        order, most = self._order
+        return total.epsilon + order * total.rho <= most
+
+    def spent(self, total: Amount) -> float:
+        """The least epsilon, or rho, of a budget of this kind that grants a total.
+
+        A total that even this budget does not grant has spent all of it: of ledgers that were
+        written before filters, there are such.
+        """
+        if isinstance(self.budget, ZCDP):
+            return written(total.rho)
+        if not total.rho:
+            return written(total.epsilon)
+        if not self.admits(total):
+            return self.budget.epsilon
+        found = renyi_epsilon(above(total.epsilon), above(total.rho), self.ordered)
+        return min(found, self.budget.epsilon)
+
+
+def _delta(budget: Guarantee) -> Fraction:
+    return reading(budget.delta) if isinstance(budget, ApproxDP) else ZERO
