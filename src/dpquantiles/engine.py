@@ -17,7 +17,7 @@ from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
-from dpquantiles.sources.source import Source, fetched, open_source, open_table
+from dpquantiles.sources.source import Source, fetched, open_source, open_table, pinned_table
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, require_units
 from dpquantiles.views import FilledView, SortedView
@@ -51,7 +51,8 @@ def run(
 
     def draw(granted: Request) -> Release:
         source, grid = known or opened(data)
-        release = _draw(source.view(grid, granted.missing), granted, bits)
+        with source.pinned() as still:
+            release = _draw(still.view(grid, granted.missing), granted, bits)
         if release.guarantee is None:
             return release
         return replace(release, guarantee=request.build(release.mechanism).guarantee)
@@ -132,7 +133,8 @@ def run_for_units(
     def draw(granted: Request) -> Release:
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
         source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
-        release = _draw(source.view(grid, row.missing), row, bits)
+        with source.pinned() as still:
+            release = _draw(still.view(grid, row.missing), row, bits)
         spent = priced.without_intervals(release.mechanism).guarantee
         stated = units.stated(spent, request.budget)
         return replace(
@@ -208,12 +210,13 @@ def describe(
             rehearse(_shared(granted, len(columns), units), grids[column], known)
 
     def draw(granted: Request) -> Description:
-        rows = fetched(bounded(table, columns, units, bits), columns)
         row = _shared(granted, len(columns), units)
-        releases = {
-            column: run(rows, replace(row, grid=grid), bits, column)
-            for column, grid in grids.items()
-        }
+        with pinned_table(bounded(table, columns, units, bits), columns) as still:
+            rows = fetched(still, columns)
+            releases = {
+                column: run(rows, replace(row, grid=grid), bits, column)
+                for column, grid in grids.items()
+            }
         return _described(releases, request, shared, units)
 
     about = {

@@ -122,15 +122,15 @@ def _draw(
 ) -> GroupedRelease:
     request, columns = plan.request, grouped.keys
     asked = None if plan.selection else plan.keys
-    rows = grouped.rows(asked, units, request.missing, bits)
-    keys, sizes = plan.groups(rows, bits)
-    answers: list[Any] = [None] * len(keys)
-    shown: list[Any] = [None] * len(keys)
-    for places, records in rows.portions(keys, grid, request.missing):
-        part = None if sizes is None else sizes[places]
-        found = plan.release(records, part, bits)
-        for place, answer, size in zip(places.tolist(), *found, strict=True):
-            answers[place], shown[place] = plan.ordered(answer), size
+    with grouped.rows(asked, units, request.missing, bits).pinned() as rows:
+        keys, sizes = plan.groups(rows, bits)
+        answers: list[Any] = [None] * len(keys)
+        shown: list[Any] = [None] * len(keys)
+        for places, records in rows.portions(keys, grid, request.missing):
+            part = None if sizes is None else sizes[places]
+            found = plan.release(records, part, bits)
+            for place, answer, size in zip(places.tolist(), *found, strict=True):
+                answers[place], shown[place] = plan.ordered(answer), size
     private = entropy.is_private(bits)
     return GroupedRelease(
         by=columns.by,

@@ -1,5 +1,7 @@
 """Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -61,3 +63,19 @@ def _decimals(units: Any, kind: Kind) -> NDArray[Any]:
 
 def _collect(frame: Any) -> Any:
     return frame.collect(backend="pandas")
+
+
+@contextmanager
+def pinned(frame: Any) -> Iterator[Any]:
+    """A frame whose rows stand still: held by the workers, where it is more than parts of files."""
+    yield frame if all(map(_is_plain, frame.expr.walk())) else frame.persist()
+
+
+def _is_plain(step: Any) -> bool:
+    """Whether a step gives the same rows at every run; other functions of partitions may not."""
+    names = {known.__name__ for known in type(step).__mro__}
+    unsure = {"MapPartitions", "Sample"} & names and getattr(step, "func", None) not in (
+        _values,
+        _whole,
+    )
+    return "FromGraph" in names or ("Blockwise" in names and not unsure)

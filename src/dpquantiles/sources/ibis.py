@@ -1,14 +1,17 @@
 """Tables of Ibis, and so of any database that it speaks to, such as PostgreSQL."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from typing import Any
+from uuid import uuid4
 
 import ibis
+import ibis.expr.operations as ops
 
 from dpquantiles.kinds import unsupported
 from dpquantiles.sources.bins import DAY
@@ -23,6 +26,14 @@ EPOCH = dt.datetime(1970, 1, 1)
 DAYS = (dt.date.min, dt.date.max)
 MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
 """What every zone can write; the grids of dates and datetimes end there too."""
+
+
+PLAIN = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter, ops.DropColumns)
+PLAIN += (ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
+"""Steps that give the same rows whenever they run on the same data."""
+
+COMPUTED = (ops.Impure, ops.Analytic, ops.Reduction, ops.Subquery, ops.ScalarUDF)
+"""Values of more than one row, or of chance."""
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -103,5 +114,63 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     native = table.frame.to_native()
     cells = [native[column].cast("string").fill_null("") for column in columns]
     text = reduce(lambda left, right: left + "|" + right, cells, ibis.literal(str(key)))
-    known = native.get_backend().has_operation(ibis.expr.operations.Hash)
+    known = native.get_backend().has_operation(ops.Hash)
     return native.mutate(**{name: text.hash() if known else text.hexdigest("md5")})
+
+
+@contextmanager
+def pinned(native: Any) -> Iterator[Any]:
+    """A table whose rows stand still: read in one transaction, and kept where they are computed.
+
+    What is kept is a temporary table. A database that gives us none computes the rows every time.
+    """
+    backend = native.get_backend()
+    with _transaction(backend):
+        name = f"dpq_{uuid4().hex}" if _is_derived(native, backend) else None
+        kept = None
+        if name is not None:
+            with suppress(Exception):
+                kept = backend.create_table(name, native, temp=True)
+        try:
+            yield native if kept is None else kept
+        finally:
+            if kept is not None:
+                with suppress(Exception):  # a transaction that failed takes the table with it
+                    backend.drop_table(name, force=True)
+
+
+@contextmanager
+def _transaction(backend: Any) -> Iterator[None]:
+    """A transaction of our own, which sees one state of all tables; none within the user's."""
+    if backend.name == "duckdb":
+        from dpquantiles.sources import duckdb
+
+        with duckdb.transaction(backend.con.execute):
+            yield
+    elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
+        with backend.con.transaction():
+            backend.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+    else:
+        yield
+
+
+def _is_derived(native: Any, backend: Any) -> bool:
+    """Whether rows are computed from more than a row each, or by chance; the expression tells."""
+    op = native.op()
+    relations, values = op.find(ops.Relation), op.find(ops.Value)
+    return not (
+        all(isinstance(relation, PLAIN) for relation in relations)
+        and not any(isinstance(value, COMPUTED) for value in values)
+        and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
+    )
+
+
+def _is_table(backend: Any, table: Any) -> bool:
+    """Whether a table of PostgreSQL is one: a view may compute its rows from many."""
+    if backend.name != "postgres":
+        return True
+    parts = [part for part in (table.namespace.database, table.name) if part]
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    query = "SELECT relkind = 'v' FROM pg_class WHERE oid = to_regclass(%s)"
+    return backend.con.execute(query, [name]).fetchone() == (False,)
