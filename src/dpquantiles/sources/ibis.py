@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import ibis
 import ibis.expr.operations as ops
+import sqlglot
 
 from dpquantiles.kinds import unsupported
 from dpquantiles.sources.bins import DAY
@@ -126,17 +127,19 @@ def pinned(native: Any) -> Iterator[Any]:
     """
     backend = native.get_backend()
     with _transaction(backend):
-        name = f"dpq_{uuid4().hex}" if _is_derived(native, backend) else None
-        kept = None
-        if name is not None:
+        if not _is_derived(native, backend):
+            yield native
+            return
+        name = f"dpq_{uuid4().hex}"
+        kept = native
+        try:
             with suppress(Exception):
                 kept = backend.create_table(name, native, temp=True)
-        try:
-            yield native if kept is None else kept
+            yield kept
         finally:
-            if kept is not None:
-                with suppress(Exception):  # a transaction that failed takes the table with it
-                    backend.drop_table(name, force=True)
+            with suppress(Exception):  # a transaction that failed takes the table with it
+                quoted = sqlglot.to_identifier(name, quoted=True).sql(backend.dialect)
+                backend.raw_sql(f"DROP TABLE IF EXISTS {quoted}")
 
 
 @contextmanager
