@@ -18,9 +18,7 @@ ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--rewrite-golden", action="store_true", help="keep what the code answers now"
-    )
+    parser.addoption("--rewrite-golden", action="store_true", help="keep what the code answers now")
 
 
 def unavailable(engine: str, why: str) -> NoReturn:

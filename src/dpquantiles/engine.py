@@ -19,7 +19,7 @@ from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
-from dpquantiles.sources.source import Source, fetched, open_source, open_table
+from dpquantiles.sources.source import Source, fetched, open_source, open_table, pinned_table
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, require_units
 from dpquantiles.views import FilledView, SortedView
@@ -53,7 +53,9 @@ def run(
 
     def draw(granted: Request) -> Release:
         source, grid = known or opened(data)
-        release = _draw(source.view(grid, granted.missing), granted, bits, source.domain)
+        with source.pinned() as still:
+            view = still.view(grid, granted.missing)
+            release = _draw(view, granted, bits, source.domain)
         if release.guarantee is None:
             return release
         return replace(release, guarantee=request.build(release.mechanism).guarantee)
@@ -144,7 +146,8 @@ def run_for_units(
     def draw(granted: Request) -> Release:
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
         source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
-        release = _draw(source.view(grid, row.missing), row, bits, known.domain)
+        with source.pinned() as still:
+            release = _draw(still.view(grid, row.missing), row, bits, known.domain)
         spent = priced.without_intervals(release.mechanism).guarantee
         stated = units.stated(spent, request.budget)
         return replace(
@@ -220,13 +223,14 @@ def describe(
             rehearse(_shared(granted, len(columns), units), grids[column], known)
 
     def draw(granted: Request) -> Description:
-        rows = fetched(bounded(table, columns, units, bits), columns)
         row = _shared(granted, len(columns), units)
-        releases = {}
-        for column, grid in grids.items():
-            view = open_source(rows, column, grid.kind).view(grid, row.missing)
-            # The declared type: what rows were fetched as may differ, and depends on how many.
-            releases[column] = _draw(view, row, bits, sources[column].domain)
+        with pinned_table(bounded(table, columns, units, bits), columns) as still:
+            rows = fetched(still, columns)
+            releases = {}
+            for column, grid in grids.items():
+                view = open_source(rows, column, grid.kind).view(grid, row.missing)
+                # The declared type: what rows were fetched as may differ, and depends on how many.
+                releases[column] = _draw(view, row, bits, sources[column].domain)
         return _described(releases, request, shared, units)
 
     about = {

@@ -124,15 +124,15 @@ def _draw(
 ) -> GroupedRelease:
     request, columns = plan.request, grouped.keys
     asked = None if plan.selection else plan.keys
-    rows = grouped.rows(asked, units, request.missing, bits)
-    codes, sizes = plan.groups(rows, bits)
-    answers: list[Any] = [None] * len(codes)
-    shown: list[Any] = [None] * len(codes)
-    for places, records in rows.portions(codes, grid, request.missing):
-        part = None if sizes is None else sizes[places]
-        found = plan.release(records, part, bits)
-        for place, answer, size in zip(places.tolist(), *found, strict=True):
-            answers[place], shown[place] = plan.ordered(answer), size
+    with grouped.rows(asked, units, request.missing, bits).pinned() as rows:
+        codes, sizes = plan.groups(rows, bits)
+        answers: list[Any] = [None] * len(codes)
+        shown: list[Any] = [None] * len(codes)
+        for places, records in rows.portions(codes, grid, request.missing):
+            part = None if sizes is None else sizes[places]
+            found = plan.release(records, part, bits)
+            for place, answer, size in zip(places.tolist(), *found, strict=True):
+                answers[place], shown[place] = plan.ordered(answer), size
     private = entropy.is_private(bits)
     return GroupedRelease(
         by=columns.by,

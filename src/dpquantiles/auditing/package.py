@@ -32,7 +32,7 @@ FULL = Effort((0, 1, 2, 3), (1.0, 8.0), 200, end_to_end.Counts(300_000, 1_000_00
 
 
 def checks(names: Sequence[str] | None, effort: Effort, risk: float) -> list[Check]:
-    """All that is checked of these mechanisms, or of the whole package, in the order of strength."""
+    """All that is checked of these mechanisms, or of the whole package, the strongest first."""
     known = tuple(registry.MECHANISMS)
     wanted = known if names is None else tuple(require.choice(known, mechanism=n) for n in names)
     whole = names is None

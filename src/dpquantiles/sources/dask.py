@@ -1,6 +1,7 @@
 """Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -74,3 +75,20 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 def _coded(part: Any, types: Mapping[str, str]) -> Any:
     return keys_of_pandas(open_table(part), types).to_native()
+
+
+@contextmanager
+def pinned(frame: Any) -> Iterator[Any]:
+    """A frame whose rows stand still: held by the workers, where it is more than parts of files."""
+    yield frame if all(map(_is_plain, frame.expr.walk())) else frame.persist()
+
+
+def _is_plain(step: Any) -> bool:
+    """Whether a step gives the same rows at every run; other functions of partitions may not."""
+    names = {known.__name__ for known in type(step).__mro__}
+    unsure = {"MapPartitions", "Sample"} & names and getattr(step, "func", None) not in (
+        _values,
+        _whole,
+        _coded,
+    )
+    return "FromGraph" in names or ("Blockwise" in names and not unsure)

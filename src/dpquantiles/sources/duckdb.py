@@ -1,8 +1,13 @@
 """DuckDB: columns of its relations."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources.numbers import (
@@ -111,3 +116,76 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     cells = ", ".join([str(key), *map(quoted, columns)])
     mark = duckdb.SQLExpression(f"hash(hash({cells}))").alias(name)
     return table.frame.to_native().select(duckdb.StarExpression(), mark)
+
+
+OWN = "dpq_rows"
+"""What statements call the relation that they are run for."""
+
+PLAIN = frozenset({"PROJECTION", "FILTER", "UNION", "DUMMY_SCAN", "EMPTY_RESULT", "UNNEST"})
+PLAIN |= {"SEQ_SCAN", "TABLE_SCAN", "COLUMN_DATA_SCAN", "PANDAS_SCAN", "RANGE"}
+PLAIN |= {"READ_PARQUET", "PARQUET_SCAN", "READ_CSV", "READ_CSV_AUTO"}
+PLAIN |= {"PYTHON_ARROW_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"}
+"""Steps of a plan that give the same rows whenever they run on the same data."""
+
+HIDDEN = (
+    "SELECT sql FROM duckdb_views() WHERE NOT internal UNION ALL SELECT macro_definition FROM "
+    "duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
+)
+"""Text that a query may stand for without quoting it."""
+
+VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
+
+
+@contextmanager
+def pinned(relation: Any) -> Iterator[Any]:
+    """A relation whose rows stand still: read in one transaction, and kept where computed.
+
+    What is kept is a temporary table, for which DuckDB uses the disk where memory is short.
+    """
+    run = partial(relation.query, OWN)
+    with transaction(run):
+        if not _is_derived(relation):
+            yield relation
+            return
+        name = f"dpq_{uuid4().hex}"
+        run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
+        try:
+            yield run(f"SELECT * FROM {name}")
+        finally:
+            with suppress(duckdb.Error):  # a transaction that failed takes the table with it
+                run(f"DROP TABLE IF EXISTS {name}")
+
+
+@contextmanager
+def transaction(run: Callable[[str], Any]) -> Iterator[None]:
+    """A transaction of our own, which sees one state of all tables; none within the user's."""
+    if _number(run) == _number(run):  # outside of transactions, every statement is one
+        yield
+        return
+    run("BEGIN TRANSACTION")
+    try:
+        yield
+    finally:
+        with suppress(duckdb.Error):  # it may have died with its connection
+            run("ROLLBACK")
+
+
+def _number(run: Callable[[str], Any]) -> Any:
+    return run("SELECT txid_current()").fetchall()
+
+
+def _is_derived(relation: Any) -> bool:
+    """Whether rows are computed from more than a row each, or by chance; the plan tells."""
+    run = partial(relation.query, OWN)
+    plan = json.loads(run(f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1])
+    if not all(map(_is_plain, plan)):
+        return True
+    texts = [relation.sql_query(), *(text for (text,) in run(HIDDEN).fetchall())]
+    called = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", str(text))}
+    return any(name in called for (name,) in run(VOLATILE).fetchall())
+
+
+def _is_plain(step: dict[str, Any]) -> bool:
+    sampled = any("sample" in told.lower() for told in step["extra_info"])
+    known = step["name"].strip() in PLAIN and not sampled
+    return known and all(map(_is_plain, step["children"]))

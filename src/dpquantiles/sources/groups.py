@@ -1,7 +1,8 @@
 """The rows of a table by group, read in portions that fit in memory."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources.coded import coded, codes
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns
-from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.lazy import LazyColumn, pinned
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.scan import collected
+from dpquantiles.sources.scan import collected, require_same
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
@@ -127,6 +128,15 @@ class GroupedRows:
     asked: tuple[Key, ...] | None = None
     """The codes of the keys that are listed."""
 
+    @contextmanager
+    def pinned(self) -> Iterator["GroupedRows"]:
+        """The same rows, which stand still while the body runs."""
+        if not self.table.lazy or not isinstance(self.source, LazyColumn):
+            yield self
+            return
+        with pinned(self.source.numbers, self.table.frame) as frame:
+            yield replace(self, table=Table(frame))
+
     def _collected(self, frame: Any) -> Any:
         if not self.table.lazy or not isinstance(self.source, LazyColumn):
             return frame
@@ -151,8 +161,9 @@ class GroupedRows:
                 whole = len(asked) == len(keys)
                 frame = self.table.frame
                 frame = frame if whole else listed(frame, self.names, asked)
-                coded = self._coded(self._collected(frame), asked)
-                yield Portion(places, on_grid(grid, missing, *coded, len(asked)))
+                codes, typed = self._coded(self._collected(frame), asked)
+                self._expect(asked, np.bincount(codes, minlength=len(asked)))
+                yield Portion(places, on_grid(grid, missing, codes, typed, len(asked)))
 
     def _places(self, keys: Sequence[Key]) -> list[Ints]:
         """Runs of keys with few enough rows together; a table in memory is read in one go."""
@@ -172,7 +183,15 @@ class GroupedRows:
     def _view(self, key: Key, grid: Grid, missing: Any) -> SortedView:
         """One group by scans of the table where it is."""
         frame = listed(self.table.frame, self.names, [key]).select(VALUE)
-        return LazyColumn.of(Table(frame), VALUE).view(grid, missing)
+        view = LazyColumn.of(Table(frame), VALUE).view(grid, missing)
+        self._expect([key], np.array([view.n]))
+        return view
+
+    def _expect(self, keys: Sequence[Key], sizes: Ints) -> None:
+        """Refuse groups of other sizes than the rows that were counted."""
+        if self.table.lazy and isinstance(self.source, LazyColumn):
+            counted = [self.counts.get(key, 0) for key in keys]
+            require_same(self.source.numbers, same=sizes.tolist() == counted)
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of every row, by its place in the list, and its value; other rows left out."""

@@ -1,14 +1,18 @@
 """Tables of Ibis, and so of any database that it speaks to, such as PostgreSQL."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from typing import Any
+from uuid import uuid4
 
 import ibis
+import ibis.expr.operations as ops
+import sqlglot
 
 from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.sources.bins import DAY
@@ -27,6 +31,14 @@ MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
 
 BEYOND = 10**12
 """More than the days of any date, or than its year, month and day in one number."""
+
+
+PLAIN = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter, ops.DropColumns)
+PLAIN += (ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
+"""Steps that give the same rows whenever they run on the same data."""
+
+COMPUTED = (ops.Impure, ops.Analytic, ops.Reduction, ops.Subquery, ops.ScalarUDF)
+"""Values of more than one row, or of chance."""
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -162,7 +174,7 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     native = table.frame.to_native()
     cells = [_cell(native[column]) for column in columns]
     text = reduce(lambda left, right: left + right, cells, ibis.literal(str(key)))
-    digest = native.get_backend().has_operation(ibis.expr.operations.HexDigest)
+    digest = native.get_backend().has_operation(ops.HexDigest)
     return native.mutate(**{name: text.hexdigest("md5") if digest else text.hash()})
 
 
@@ -170,3 +182,63 @@ def _cell(raw: Any) -> Any:
     """A cell as text that begins with its length, so that no two rows are written alike."""
     text = raw.cast("string")
     return (ibis.literal("|") + text.length().cast("string") + ":" + text).fill_null("|")
+
+
+@contextmanager
+def pinned(native: Any) -> Iterator[Any]:
+    """A table whose rows stand still: read in one transaction, and kept where they are computed.
+
+    What is kept is a temporary table. A database that gives us none computes the rows every time.
+    """
+    backend = native.get_backend()
+    with _transaction(backend):
+        if not _is_derived(native, backend):
+            yield native
+            return
+        name = f"dpq_{uuid4().hex}"
+        kept = native
+        try:
+            with suppress(Exception):
+                kept = backend.create_table(name, native, temp=True)
+            yield kept
+        finally:
+            with suppress(Exception):  # a transaction that failed takes the table with it
+                quoted = sqlglot.to_identifier(name, quoted=True).sql(backend.dialect)
+                backend.raw_sql(f"DROP TABLE IF EXISTS {quoted}")
+
+
+@contextmanager
+def _transaction(backend: Any) -> Iterator[None]:
+    """A transaction of our own, which sees one state of all tables; none within the user's."""
+    if backend.name == "duckdb":
+        from dpquantiles.sources import duckdb
+
+        with duckdb.transaction(backend.con.execute):
+            yield
+    elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
+        with backend.con.transaction():
+            backend.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+    else:
+        yield
+
+
+def _is_derived(native: Any, backend: Any) -> bool:
+    """Whether rows are computed from more than a row each, or by chance; the expression tells."""
+    op = native.op()
+    relations, values = op.find(ops.Relation), op.find(ops.Value)
+    return not (
+        all(isinstance(relation, PLAIN) for relation in relations)
+        and not any(isinstance(value, COMPUTED) for value in values)
+        and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
+    )
+
+
+def _is_table(backend: Any, table: Any) -> bool:
+    """Whether a table of PostgreSQL is one: a view may compute its rows from many."""
+    if backend.name != "postgres":
+        return True
+    parts = [part for part in (table.namespace.database, table.name) if part]
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    query = "SELECT relkind = 'v' FROM pg_class WHERE oid = to_regclass(%s)"
+    return backend.con.execute(query, [name]).fetchone() == (False,)

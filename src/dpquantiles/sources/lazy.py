@@ -1,7 +1,8 @@
 """One column of a lazy table: its type by the schema, and a sorted view once it is opened."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -9,6 +10,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column
 from dpquantiles.sources.declared import domain_of
 from dpquantiles.sources.numbers import Numbers
+from dpquantiles.sources.scan import held
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import SortedView, filled, stand_in
@@ -68,8 +70,31 @@ class LazyColumn:
         stand_in(grid, missing)
         column(grid.kind, self.numbers.blank)
 
+    @contextmanager
+    def pinned(self) -> Iterator["LazyColumn"]:
+        """The same column of records that stand still, as far as the engine can hold them."""
+        with pinned(self.numbers, self.numbers.frame) as frame:
+            yield replace(self, numbers=replace(self.numbers, frame=frame))
+
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """Scan it once, and answer questions with few scans more."""
         self.check(grid, missing)
         present = ScannedView(self.numbers, grid)
         return filled(present, missing, present.missing)
+
+
+@contextmanager
+def pinned(numbers: Numbers, frame: Any) -> Iterator[Any]:
+    """A lazy frame on the engine of these numbers whose records stand still while the body runs.
+
+    All scans of one release must see one set of records. Databases read them in one transaction.
+    What is computed from tables rather than read from them, such as groups, joins and samples, may
+    come out differently whenever it is computed, so it is kept once it was. Plans tell which is
+    which, and plans are public. What no engine can hold, such as files that are replaced, is found
+    by `ScannedView`, which compares scans.
+    """
+    import narwhals.stable.v2 as nw
+
+    engine = import_module(f"dpquantiles.sources.{ENGINES[frame.implementation.value]}")
+    with held(numbers, engine.pinned(frame.to_native())) as native:
+        yield nw.from_native(native)

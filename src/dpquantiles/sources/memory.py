@@ -1,6 +1,7 @@
 """Columns in memory: NumPy arrays, lists, and Series of any library that Narwhals knows."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,6 +67,9 @@ class InMemory:
 
     def check(self, grid: Grid, missing: Any) -> None:
         ArrayView(self.typed.values[:0], grid, missing=missing)
+
+    def pinned(self) -> AbstractContextManager["InMemory"]:
+        return nullcontext(self)
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
         return ArrayView(self.typed.values, grid, missing=missing)

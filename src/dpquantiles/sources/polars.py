@@ -1,6 +1,8 @@
 """Lazy frames of Polars, run by its streaming engine."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -43,3 +45,29 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
 
     cells = pl.struct([pl.col(column) for column in columns])
     return table.frame.to_native().with_columns(cells.hash(seed=key).alias(name))
+
+
+STEPS = frozenset({"parquet", "csv", "ipc", "ndjson", "df", "project", "selection:", "estimated"})
+STEPS |= {"select", "simple", "with_columns:", "filter", "from", "union", "plan", "cache", "end"}
+"""First words of the lines that Polars writes for plans which give the same rows at every run."""
+
+ROW_BY_ROW = frozenset({"alias", "cast", "strict_cast", "is_null", "is_not_null", "is_nan"})
+ROW_BY_ROW |= {"is_not_nan", "fill_null", "fill_nan", "is_in", "is_between", "then", "otherwise"}
+ROW_BY_ROW |= {"not", "abs", "neg", "round", "floor", "ceil", "clip", "sqrt", "log", "exp", "pow"}
+"""Functions of one row; those of text and of dates are others."""
+
+
+@contextmanager
+def pinned(frame: Any) -> Iterator[Any]:
+    """A lazy frame whose rows stand still: in memory, where they are more than rows of files."""
+    yield frame.collect(engine="streaming").lazy() if is_derived(frame.explain()) else frame
+
+
+def is_derived(plan: str) -> bool:
+    """Whether rows are computed from more than a row each, or by a function that is not known."""
+    plan = re.sub(r"SCAN \[.*\]", "", re.sub(r'"(?:[^"\\]|\\.)*"', "", plan))
+    first = {
+        line.split()[0].partition("[")[0].lower() for line in plan.splitlines() if line.split()
+    }
+    called = {name for space, name in re.findall(r"\.(str\.|dt\.)?(\w+)\(", plan) if not space}
+    return not (first <= STEPS | {""} and called <= ROW_BY_ROW)

@@ -1,11 +1,13 @@
 """Data frames of Spark, classic and Connect: arithmetic stays in the JVM, Arrow brings the rest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+from pyspark import StorageLevel
 from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
@@ -27,6 +29,9 @@ from dpquantiles.sources.tables import Table
 
 MOST_PARTS = 16
 """The most partitions that bins are shuffled into; there are no more bins than one could hold."""
+
+PLAIN = ("Project", "Filter", "Union", "SubqueryAlias")
+"""Steps of a plan that give the same rows whenever they run on the same data."""
 
 COMPILED = 100
 """The most ranges of one filter: Java compiles no longer method, and runs ten times slower then.
@@ -168,3 +173,35 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
     cells = [F.col(quoted(column)) for column in columns]
     null = [F.isnull(cell) for cell in cells]
     return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells, *null))
+
+
+@contextmanager
+def pinned(native: Any) -> Iterator[Any]:
+    """A frame whose rows stand still: kept by the workers, where they are more than rows of tables.
+
+    What the user keeps is left as it is.
+    """
+    kept = native.storageLevel
+    if kept.useMemory or kept.useDisk or not _is_derived(native):
+        yield native
+        return
+    native.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield native
+    finally:
+        native.unpersist()
+
+
+def _is_derived(native: Any) -> bool:
+    """Whether rows are computed from more than a row each, or by chance; the plan tells."""
+    try:
+        plan = native._jdf.queryExecution().optimizedPlan()
+        return not (plan.deterministic() and plan.subqueriesAll().isEmpty() and _is_plain(plan))
+    except Exception:  # behind Connect there is no plan to look at
+        return True
+
+
+def _is_plain(plan: Any) -> bool:
+    steps = plan.children()
+    parts = [steps.apply(k) for k in range(steps.length())]
+    return not parts or (plan.nodeName() in PLAIN and all(map(_is_plain, parts)))

@@ -1,7 +1,7 @@
 """The two questions that an engine answers in one scan each: count by bins, and fetch ranges."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,26 @@ def collected(numbers: Numbers, frame: Any) -> Any:
     """The rows of a query on the engine of these numbers."""
     with _failure_reported(numbers):
         return numbers.collect(frame)
+
+
+def require_same(numbers: Numbers, *, same: bool) -> None:
+    """Refuse to go on where one scan contradicts another."""
+    if not same:
+        raise ScanFailed(
+            f"the data in {numbers.engine} changed between two scans, so nothing was released; "
+            "read from a table that stands still, such as a snapshot, and ask again"
+        )
+
+
+@contextmanager
+def held(numbers: Numbers, taken: AbstractContextManager[Any]) -> Iterator[Any]:
+    """What an engine holds while the body runs, and lets go of whatever happens there."""
+    with ExitStack() as stack:
+        with _failure_reported(numbers):
+            native = stack.enter_context(taken)
+        yield native
+        with _failure_reported(numbers):
+            stack.close()
 
 
 @contextmanager

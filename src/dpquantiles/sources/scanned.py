@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import ScanFailed
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import column
 from dpquantiles.sources.bins import Even, Pieces, first_map
 from dpquantiles.sources.numbers import Numbers
 from dpquantiles.sources.predicates import Range
-from dpquantiles.sources.scan import Counts, count_bins, fetch
+from dpquantiles.sources.scan import Counts, count_bins, fetch, require_same
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.views.protocol import Ints
 
@@ -104,27 +103,21 @@ class ScannedView:
         pieces = [self._piece(run) for run in runs]
         bins = Pieces.of([(piece.low, piece.high) for piece in pieces])
         finer = self._segmented(count_bins(self._numbers, bins, [self._range(r) for r in runs]))
-        gone = self._segments.covered(runs)
-        self._expect(int(self._segments.counts[gone].sum()), int(finer.counts.sum()))
-        self._segments = self._segments.replaced(gone, finer)
+        wholes = self._segments.joined(runs)
+        require_same(self._numbers, same=wholes.filled_by(finer.low, finer.high, finer.counts))
+        self._segments = self._segments.replaced(self._segments.covered(runs), finer)
         self._refinements += 1
         self.scans += 1
 
     def _fetch(self, runs: list[Run]) -> None:
         values = fetch(self._numbers, [self._range(run) for run in runs])
-        found = self.grid.encode(self._as_numbers(values))
+        found = np.sort(self.grid.encode(self._as_numbers(values)))
         covered = self._segments.covered(runs)
-        self._expect(int(self._segments.counts[covered].sum()), len(found))
+        asked = Segments(*(array[covered] for array in self._segments))
+        require_same(self._numbers, same=asked.filled_by(found, found, np.ones_like(found)))
         self._pool = np.sort(np.concatenate([self._pool, found]))
         self._segments = self._segments._replace(held=self._segments.held | covered)
         self.scans += 1
-
-    def _expect(self, counted: int, found: int) -> None:
-        if counted != found:
-            raise ScanFailed(
-                f"the data in {self._numbers.engine} changed between two scans, so nothing was "
-                "released; read from a table that stands still, such as a snapshot, and ask again"
-            )
 
     def _segmented(self, found: Counts) -> Segments:
         arrays = (self._numbers.array(found.low), self._numbers.array(found.high))

@@ -92,6 +92,37 @@ class Segments(NamedTuple):
             mask[run.first : run.last + 1] = True
         return mask
 
+    def joined(self, runs: Sequence[Run]) -> "Segments":
+        """Every run as one segment."""
+        first, last = (np.array(ends, dtype=np.int64) for ends in zip(*runs, strict=True))
+        before = np.append(0, np.cumsum(self.counts))
+        return Segments(
+            self.least[first],
+            self.greatest[last],
+            self.low[first],
+            self.high[last],
+            before[last + 1] - before[first],
+            self.held[first],
+        )
+
+    def filled_by(self, low: Ints, high: Ints, counts: Ints) -> bool:
+        """Whether pieces, in ascending order, may hold the records of all these segments.
+
+        Some pieces must end where a segment does, after as many records, and the next must begin
+        where the next segment does. So what moved from one segment to another is found, even where
+        the number of all records is the same.
+        """
+        ends, found = np.cumsum(self.counts), np.cumsum(counts)
+        if not len(ends) or not len(found) or ends[-1] != found[-1]:
+            return len(ends) == len(found) == 0
+        last = np.searchsorted(found, ends)
+        first = np.append(0, last[:-1] + 1)
+        return bool(
+            np.array_equal(found[last], ends)
+            and np.array_equal(low[first], self.low)
+            and np.array_equal(high[last], self.high)
+        )
+
     def counting(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
         """Records below, and at or below, each step, given the steps of all held segments.
 

@@ -1,13 +1,14 @@
 """The one way in: data of any origin as a source, whose type is known before it is read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.sources import memory, tables
-from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.lazy import LazyColumn, pinned
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_named, open_named_table
 from dpquantiles.sources.scan import collected
@@ -36,6 +37,9 @@ class Source(Protocol):
     def check(self, grid: Grid, missing: Any) -> None:
         """Refuse a grid, or a stand-in for missing values, that is of another type."""
 
+    def pinned(self) -> AbstractContextManager["Source"]:
+        """The same column, whose records stand still while the context lasts."""
+
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """The records on a grid, with a policy for missing ones."""
 
@@ -57,6 +61,17 @@ def open_table(data: Any, columns: Sequence[str]) -> Table:
     if isinstance(data, (str, Path)):
         return open_named_table(data, columns)
     return tables.open_table(data)
+
+
+@contextmanager
+def pinned_table(table: Table, columns: Sequence[str]) -> Iterator[Table]:
+    """These columns of a table, whose records stand still while the body runs."""
+    rows = table.select(columns)
+    if not table.lazy:
+        yield rows
+        return
+    with pinned(LazyColumn.of(rows, columns[0]).numbers, rows.frame) as frame:
+        yield Table(frame)
 
 
 def fetched(table: Table, columns: Sequence[str]) -> Table:
