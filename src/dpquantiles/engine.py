@@ -19,7 +19,7 @@ from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
 from dpquantiles.sources.source import Source, fetched, open_source, open_table
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, present, require_units
+from dpquantiles.sources.units import bound_rows, present, require_units, units_beside
 from dpquantiles.views import FilledView, SortedView
 from dpquantiles.views.groups import SortedSteps
 
@@ -126,12 +126,14 @@ def run_for_units(
     table.dtype(column)
     require_units(table, units.column)
     grid = settled(open_source(table, column), request)
+    rows, unit = units_beside(table, units.column, (column,))
     if isinstance(request.missing, str) and request.missing == "drop":
-        table = present(table, column)
+        rows = present(rows, column)
 
     def draw(granted: Request) -> Release:
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
-        source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
+        kept = bound_rows(rows, unit, units.rows, (column,), bits)
+        source = open_source(kept, column, grid.kind)
         release = _draw(source.view(grid, row.missing), row, bits)
         spent = priced.without_intervals(release.mechanism).guarantee
         stated = units.stated(spent, request.budget)
@@ -156,16 +158,6 @@ def run_for_units(
         units=units,
         about={"column": column, "source": fingerprint(data)},
     )
-
-
-def bounded(data: Any, columns: Sequence[str], units: Units, bits: Bits) -> Table:
-    """Columns of a table, with at most as many rows of every unit as count."""
-    table = open_table(data, columns)
-    for column in columns:
-        table.dtype(column)
-    if units.column is None:
-        return table
-    return bound_rows(table, units.column, units.rows, columns, bits)
 
 
 def describe(
@@ -208,7 +200,7 @@ def describe(
             rehearse(_shared(granted, len(columns), units), grids[column], known)
 
     def draw(granted: Request) -> Description:
-        rows = fetched(bounded(table, columns, units, bits), columns)
+        rows = fetched(_bounded(table, columns, units, bits), columns)
         row = _shared(granted, len(columns), units)
         releases = {
             column: run(rows, replace(row, grid=grid), bits, column)
@@ -233,6 +225,14 @@ def describe(
         about=about,
     )
     return replace(made, backend=backend_of(table))
+
+
+def _bounded(table: Table, columns: Sequence[str], units: Units, bits: Bits) -> Table:
+    """Columns of a table, with at most as many rows of every unit as count."""
+    if units.column is None:
+        return table
+    rows, unit = units_beside(table, units.column, columns)
+    return bound_rows(rows, unit, units.rows, columns, bits)
 
 
 def _shared(request: Request, columns: int, units: Units) -> Request:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from dpquantiles.grid import Grid
@@ -10,17 +9,8 @@ from dpquantiles.kinds import Kind, column
 from dpquantiles.sources.numbers import Numbers
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
+from dpquantiles.sources.values import engine_of, safe
 from dpquantiles.views import SortedView, filled, stand_in
-
-ENGINES = {
-    "polars": "polars",
-    "duckdb": "duckdb",
-    "pyspark": "pyspark",
-    "pyspark[connect]": "pyspark",
-    "ibis": "ibis",
-    "dask": "dask",
-}
-"""By Narwhals' name of an engine, the module here that knows it."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +27,9 @@ class LazyColumn:
     ) -> "LazyColumn":
         """A column of a table; the schema tells its type."""
         table.dtype(name)
-        if table.engine not in ENGINES:
-            raise TypeError(
-                f"data must be a table of {', '.join(sorted(set(ENGINES.values())))} or a table in "
-                f"memory, got one of {table.engine}; collect it first"
-            )
-        engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+        engine = engine_of(table)
         try:
-            return cls(engine.numbers(table, name), percent)
+            return cls(engine.numbers(safe(table.select([name]), [name]), name), percent)
         except TypeError as error:
             raise TypeError(f"column {name!r}: {error}") from None
 

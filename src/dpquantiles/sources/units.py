@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
-from dpquantiles.sources.lazy import ENGINES
+from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.tables import Table, short
+from dpquantiles.sources.values import engine_of, safe
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that compare with each other and never raise."""
@@ -69,13 +69,35 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     return Table(marked.filter(place <= rows).select(*back))
 
 
+def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
+    """Columns of safe values beside the names of units, and what the column of names is called.
+
+    Names stay as they are, also where they are among the values: else units could become one.
+    """
+    import narwhals.stable.v2 as nw
+
+    alias = free_name(UNIT, columns)
+    return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
+
+
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
     import narwhals.stable.v2 as nw
 
+    if not table.lazy and is_untyped(table.frame[column]):
+        kept = [not _is_missing(cell) for cell in table.frame[column].to_list()]
+        return Table(table.frame.filter(kept))
     value = nw.col(column)
     held = table.frame.filter(~value.is_null())
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether a Python object is None or not equal to itself; or raises when it is asked."""
+    try:
+        return cell is None or bool(cell != cell)
+    except Exception:
+        return True
 
 
 def _named(unit: Any, dtype: Any) -> Any:
@@ -156,5 +178,5 @@ def _ordered(table: Table, columns: Sequence[str], bits: Bits) -> Any:
     """A lazy frame with one more column, a hash of a secret key and the cells of a row."""
     import narwhals.stable.v2 as nw
 
-    engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
-    return nw.from_native(engine.hashed(table, columns, ORDER, bits.getrandbits(62)))
+    hashed = engine_of(table).hashed(table, columns, ORDER, bits.getrandbits(62))
+    return nw.from_native(hashed)
