@@ -21,7 +21,7 @@ from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
 from dpquantiles.sources.source import Source, fetched, open_source, open_table, pinned_table
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import bound_rows, present, require_units
+from dpquantiles.sources.units import bound_rows, present, require_units, units_beside
 from dpquantiles.views import FilledView, SortedView
 from dpquantiles.views.groups import SortedSteps
 
@@ -140,13 +140,14 @@ def run_for_units(
     require_units(table, units.column)
     known = open_source(table, column)
     grid = settled(known, request)
+    rows, unit = units_beside(table, units.column, (column,))
     if isinstance(request.missing, str) and request.missing == "drop":
-        table = present(table, column)
+        rows = present(rows, column)
 
     def draw(granted: Request) -> Release:
         row = replace(granted, budget=units.price(granted.budget, grouped=False))
-        source = open_source(bounded(table, (column,), units, bits), column, grid.kind)
-        with source.pinned() as still:
+        kept = bound_rows(rows, unit, units.rows, (column,), bits)
+        with open_source(kept, column, grid.kind).pinned() as still:
             release = _draw(still.view(grid, row.missing), row, bits, known.domain)
         spent = priced.without_intervals(release.mechanism).guarantee
         stated = units.stated(spent, request.budget)
@@ -171,16 +172,6 @@ def run_for_units(
         units=units,
         about={"column": column, "source": fingerprint(data)},
     )
-
-
-def bounded(data: Any, columns: Sequence[str], units: Units, bits: Bits) -> Table:
-    """Columns of a table, with at most as many rows of every unit as count."""
-    table = open_table(data, columns)
-    for column in columns:
-        table.dtype(column)
-    if units.column is None:
-        return table
-    return bound_rows(table, units.column, units.rows, columns, bits)
 
 
 def describe(
@@ -224,7 +215,7 @@ def describe(
 
     def draw(granted: Request) -> Description:
         row = _shared(granted, len(columns), units)
-        with pinned_table(bounded(table, columns, units, bits), columns) as still:
+        with pinned_table(_bounded(table, columns, units, bits), columns) as still:
             rows = fetched(still, columns)
             releases = {}
             for column, grid in grids.items():
@@ -250,6 +241,14 @@ def describe(
         about=about,
     )
     return replace(made, backend=backend_of(table))
+
+
+def _bounded(table: Table, columns: Sequence[str], units: Units, bits: Bits) -> Table:
+    """Columns of a table, with at most as many rows of every unit as count."""
+    if units.column is None:
+        return table
+    rows, unit = units_beside(table, units.column, columns)
+    return bound_rows(rows, unit, units.rows, columns, bits)
 
 
 def _shared(request: Request, columns: int, units: Units) -> Request:

@@ -19,7 +19,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import lazy as lazy_columns
+from dpquantiles.sources import values as safe_values
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_files, open_query
@@ -78,7 +78,7 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_columns, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(safe_values, "ENGINES", {"duckdb": "duckdb"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
         open_source(pl.LazyFrame(RECORDS), "salary")
 

@@ -9,14 +9,11 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from dpquantiles.errors import MissingBackend
-from dpquantiles.sources.numbers import (
-    Numbers,
-    as_numbers,
-    as_ticks,
-    in_microseconds,
-    is_time,
-)
+from dpquantiles.kinds import INT64
+from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
 from dpquantiles.sources.predicates import VALUE
 from dpquantiles.sources.tables import Table
 
@@ -31,23 +28,22 @@ except ImportError:
 FAR = 2**62
 """Where infinite times go, in microseconds: beyond every grid, and yet a number."""
 
-WHOLE = (-(2**63), 2**63 - 1)
+DAY = 86_400_000_000
+
+
+def safe(table: Table, columns: Sequence[str]) -> Table:
+    """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
+    given = ((quoted(column), table.dtype(column)) for column in columns)
+    changed = [f"{sql} AS {name}" for name, dtype in given if (sql := _safe(name, dtype))]
+    return _projected(table, f"* REPLACE ({', '.join(changed)})") if changed else table
 
 
 def numbers(table: Table, column: str) -> Numbers:
-    """A column as DuckDB compares and bins it."""
-    import narwhals.stable.v2 as nw
-
+    """A safe column as DuckDB compares and bins it."""
     dtype = table.dtype(column)
     if is_time(dtype):
-        ticks = _projected(table, _ticks(quoted(column), dtype))
-        found = as_ticks(ticks, in_microseconds(dtype))
-    elif dtype in (nw.Int128, nw.UInt128):
-        low, high = WHOLE
-        name = quoted(column)
-        clamped = f"CASE WHEN {name} < {low} THEN {low} WHEN {name} > {high} THEN {high}"
-        narrow = _projected(table, f"CAST({clamped} ELSE {name} END AS BIGINT)")
-        found = replace(as_numbers(table, column), frame=narrow)
+        ticks = _projected(table, f"{_ticks(quoted(column), dtype)} AS {VALUE}")
+        found = as_ticks(ticks.frame, dtype)
     else:
         found = as_numbers(table, column)
     return replace(found, collect=_collect, engine="DuckDB", extra="duckdb")
@@ -58,30 +54,84 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _projected(table: Table, sql: str) -> Any:
+def _projected(table: Table, sql: str) -> Table:
     import narwhals.stable.v2 as nw
 
-    relation = table.frame.to_native()
-    return nw.from_native(relation.select(duckdb.SQLExpression(sql).alias(VALUE)))
+    return replace(table, frame=nw.from_native(table.frame.to_native().project(sql)))
+
+
+def _safe(name: str, dtype: Any) -> str | None:
+    """A column as it can be scanned, in SQL; None where it can be as it is."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Int128:
+        return _clamped(name, f"({INT64.min})", str(INT64.max), "BIGINT")
+    if dtype == nw.UInt128:  # which is not compared with negative numbers
+        return _clamped(name, "0", str(INT64.max), "BIGINT")
+    if dtype == nw.Duration:
+        return _interval(name)
+    if dtype != nw.Datetime:
+        return None
+    if dtype.time_unit == "ns":
+        whole = f"epoch_ns({name}) // 1000 - (epoch_ns({name}) % 1000 < 0)::BIGINT"
+        far = f"CASE WHEN {name} > '1970-01-01' THEN {FAR} ELSE -{FAR} END"
+        return f"make_timestamp(CASE WHEN isinf({name}) THEN {far} ELSE {whole} END)"
+    zoned = dtype.time_zone is not None
+    stated = "TIMESTAMPTZ" if zoned else f"TIMESTAMP_{dtype.time_unit}".removesuffix("_us")
+    low, high = (f"make_timestamp{'tz' * zoned}({end})::{stated}" for end in (-FAR, FAR))
+    return _clamped(name, low, high, "TIMESTAMPTZ" if zoned else "TIMESTAMP")
+
+
+def _clamped(name: str, low: str, high: str, stated: str) -> str:
+    """A column between two ends, in a type that holds both; NULL stays NULL."""
+    below, above = f"WHEN {name} < {low} THEN {low}", f"WHEN {name} > {high} THEN {high}"
+    # The cast of each branch is its own, so that no value is cast that does not fit.
+    return f"CASE {below}::{stated} {above}::{stated} ELSE {name}::{stated} END"
+
+
+def _interval(name: str) -> str:
+    """Lengths of time in days and microseconds, which Arrow holds for all that 64 bits can count.
+
+    Months have 30 days, as everywhere in DuckDB.
+    """
+    far = f"CASE WHEN {name} > INTERVAL '0 days' THEN {INT64.max} ELSE -{INT64.max} END"
+    whole = f"coalesce(TRY(epoch_us({name})), {far})"
+    days = f"to_days(CAST({whole} // {DAY} AS INTEGER))"
+    return f"CASE WHEN {name} IS NOT NULL THEN {days} + to_microseconds({whole} % {DAY}) END"
 
 
 def _ticks(name: str, dtype: Any) -> str:
-    """Days of dates, else microseconds, rounded down; what cannot be told is NULL."""
+    """Days of dates, else microseconds."""
     import narwhals.stable.v2 as nw
 
     if dtype == nw.Date:  # infinite ones are the largest numbers of days there are
         return f"CAST({name} - DATE '1970-01-01' AS BIGINT)"
-    whole = f"epoch_us({name})"
-    if dtype == nw.Duration:
-        return f"TRY({whole})"
-    if dtype.time_unit == "ns":
-        whole = f"(epoch_ns({name}) - (epoch_ns({name}) % 1000 + 1000) % 1000) // 1000"
-    far = f"CASE WHEN {name} > '1970-01-01' THEN {FAR} ELSE -{FAR} END"
-    return f"CASE WHEN isinf({name}) THEN {far} ELSE TRY({whole}) END"
+    return f"epoch_us({name})"
 
 
 def _collect(frame: Any) -> Any:
-    return frame.collect(backend="pyarrow")
+    """The rows as Arrow has them, with durations in place of DuckDB's intervals."""
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
+
+    found = frame.collect(backend="pyarrow").to_native()
+    for place, field in enumerate(found.schema):
+        if field.type == pa.month_day_nano_interval():
+            durations = [_durations(chunk) for chunk in found.column(place).chunks]
+            column = pa.chunked_array(durations, pa.duration("us"))
+            found = found.set_column(place, field.name, column)
+    return nw.from_native(found)
+
+
+def _durations(intervals: Any) -> Any:
+    """Days and nanoseconds of Arrow as microseconds."""
+    import pyarrow as pa
+
+    parts = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")])
+    held = np.frombuffer(intervals.buffers()[1], dtype=parts)[intervals.offset :][: len(intervals)]
+    whole = held["days"] * np.int64(DAY) + held["nanoseconds"] // 1000
+    absent = intervals.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(whole, mask=absent).view(pa.duration("us"))
 
 
 def coded(table: Table, types: Mapping[str, str]) -> Any:

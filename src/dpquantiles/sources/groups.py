@@ -22,6 +22,7 @@ from dpquantiles.sources.scan import collected, require_same
 from dpquantiles.sources.source import Source, open_source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
+from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -75,7 +76,8 @@ class GroupedColumn:
         given = zip(self.keys.by, names, strict=True)
         parts = [_spelled(self.table, by).alias(name) for by, name in given]
         people = [] if units.column is None else [_spelled(self.table, units.column).alias(UNIT)]
-        frame = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
+        named = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
+        frame = safe(Table(named), (VALUE,)).frame
         # Rows without a key go first, because some libraries write a null as the text "None".
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         frame = coded(Table(frame), dict(zip(names, self.keys.types, strict=True)))

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +14,7 @@ import ibis
 import ibis.expr.operations as ops
 import sqlglot
 
-from dpquantiles.kinds import ANYTHING, Domain, unsupported
+from dpquantiles.kinds import ANYTHING, unsupported
 from dpquantiles.sources.bins import DAY
 from dpquantiles.sources.coded import MARK
 from dpquantiles.sources.numbers import POSITION, Numbers, as_numbers, kind_of
@@ -32,46 +32,51 @@ MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
 BEYOND = 10**12
 """More than the days of any date, or than its year, month and day in one number."""
 
-
-PLAIN = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter, ops.DropColumns)
-PLAIN += (ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
+PLAIN: tuple[type, ...] = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter)
+PLAIN += (ops.DropColumns, ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
 """Steps that give the same rows whenever they run on the same data."""
 
 COMPUTED = (ops.Impure, ops.Analytic, ops.Reduction, ops.Subquery, ops.ScalarUDF)
 """Values of more than one row, or of chance."""
 
 
-def numbers(table: Table, column: str) -> Numbers:
-    """A column as a database behind Ibis compares and bins it."""
+def safe(table: Table, columns: Sequence[str]) -> Table:
+    """Times that Python can hold, and decimals that Arrow can."""
     import narwhals.stable.v2 as nw
 
-    dtype, native = table.dtype(column), table.frame.to_native()
+    native = table.frame.to_native()
+    given = {column: (native[column], table.dtype(column)) for column in columns}
+    kept = {column: _safe(*held) for column, held in given.items()}
+    vague = {column: ANYTHING for column in columns if _is_vague(native[column].type())}
+    frame = nw.from_native(native.mutate(**kept))
+    return replace(table, frame=frame, domains={**vague, **table.domains})
+
+
+def numbers(table: Table, column: str) -> Numbers:
+    """A safe column as a database behind Ibis compares and bins it."""
+    import narwhals.stable.v2 as nw
+
+    dtype = table.dtype(column)
     if dtype == nw.Duration:
         raise unsupported("intervals, which Ibis rounds; take their seconds in a query first")
+    native = table.frame.to_native().select(**{VALUE: ibis._[column]})
     if dtype == nw.Date:
-        found = _dates(native, native[column])
+        found = _dates(native)
     elif dtype == nw.Datetime:
-        found = _moments(native, native[column], dtype)
-    elif dtype == nw.Decimal:
-        finite = native.select(**{VALUE: _finite(native[column], dtype)})
-        found = replace(as_numbers(table, column), frame=nw.from_native(finite))
+        found = _moments(native, dtype)
     else:
         found = as_numbers(table, column)
-    return replace(
-        found, domain=_domain(native[column].type()), collect=_collect, engine="Ibis", extra="ibis"
-    )
+    return replace(found, collect=_collect, engine="Ibis", extra="ibis")
 
 
-def _domain(stated: Any) -> Domain | None:
-    """Anything for types without a stated precision, for which Narwhals assumes one."""
-    vague = (stated.is_timestamp() or stated.is_decimal()) and stated.scale is None
-    return ANYTHING if vague else None
+def _is_vague(stated: Any) -> bool:
+    """Whether a type states no precision, so that Narwhals assumes one."""
+    return (stated.is_timestamp() or stated.is_decimal()) and stated.scale is None
 
 
-def _dates(native: Any, raw: Any) -> Numbers:
+def _dates(days: Any) -> Numbers:
     import narwhals.stable.v2 as nw
 
-    days = native.select(**{VALUE: _between(raw, *DAYS)})
     days = days.mutate(**{POSITION: days[VALUE].epoch_days().cast("float64")})
 
     def locate(day: dt.date) -> float:
@@ -81,12 +86,10 @@ def _dates(native: Any, raw: Any) -> Numbers:
     return Numbers(nw.from_native(days), kind_of(nw.Date()), tick=tick, locate=locate)
 
 
-def _moments(native: Any, raw: Any, dtype: Any) -> Numbers:
+def _moments(moments: Any, dtype: Any) -> Numbers:
     import narwhals.stable.v2 as nw
 
     zone = None if dtype.time_zone is None else dt.UTC
-    ends = [ibis.literal(end.replace(tzinfo=zone), type=raw.type()) for end in MOMENTS]
-    moments = native.select(**{VALUE: _between(raw, *ends)})
     moments = moments.mutate(**{POSITION: moments[VALUE].epoch_seconds().cast("float64")})
 
     def locate(moment: dt.datetime) -> float:
@@ -95,24 +98,47 @@ def _moments(native: Any, raw: Any, dtype: Any) -> Numbers:
     return Numbers(nw.from_native(moments), kind_of(dtype), tick=Fraction(10**6), locate=locate)
 
 
-def _between(raw: Any, low: Any, high: Any) -> Any:
-    """Clamped; missing values stay so, which least and greatest of some databases would change."""
-    clamped = ibis.least(ibis.greatest(raw, low), high)
-    return ibis.ifelse(raw.isnull(), ibis.null(raw.type()), clamped)
+def _safe(raw: Any, dtype: Any) -> Any:
+    """A column as it can be scanned."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Date:
+        return _clamped(raw, *DAYS)
+    if dtype == nw.Datetime:
+        zone = None if dtype.time_zone is None else dt.UTC
+        return _clamped(raw, *(end.replace(tzinfo=zone) for end in MOMENTS))
+    return _finite(raw, dtype) if dtype == nw.Decimal else raw
+
+
+def _clamped(raw: Any, low: Any, high: Any) -> Any:
+    """Times between two ends, of moments whole microseconds; missing ones stay so."""
+    given = held = raw.type()
+    if given.is_timestamp() and given.scale is not None:
+        held = given.copy(scale=6)
+        given = given.copy(scale=min(given.scale, 6))  # years of the ends do not fit into others
+        raw = raw.cast(given)
+    least, most = (ibis.literal(end, type=held) for end in (low, high))
+    # All are compared in their own type: not all that it holds can be cast to another.
+    below, above = (raw < least.cast(given), least), (raw > most.cast(given), most)
+    return ibis.cases(below, above, else_=raw.cast(held))
 
 
 def _finite(raw: Any, dtype: Any) -> Any:
-    """Decimals as Arrow can hold them: the largest clamped, what is not a number missing."""
-    rough = raw.cast("float64")
-    type_ = f"decimal({dtype.precision}, {dtype.scale})"
-    far = ibis.literal(Decimal(FAR), type=f"decimal(38, {min(dtype.scale, 9)})")
-    clamped = ibis.cases(
-        (rough.isnan(), ibis.null(type_)),
-        (rough > float(FAR), far),
-        (rough < -float(FAR), -far),
-        else_=raw,
-    )
-    return clamped if raw.type().precision else clamped.cast(type_)
+    """Decimals as Arrow can hold them: the largest clamped, what is not a number missing.
+
+    They are compared as they are, because doubles hold neither the largest nor the smallest of
+    some databases. But DuckDB's integers of 128 bits, which Ibis takes for decimals as well, are
+    not all decimals, and all of them are doubles.
+    """
+    stated = f"decimal({dtype.precision}, {dtype.scale})"
+    most = min(Decimal(FAR), Decimal((0, (9,) * dtype.precision, -dtype.scale)))
+    far = ibis.literal(f"{most:f}").cast(stated)  # some databases read long digits as a double
+    whole = dtype.scale == 0 and raw.get_backend().name == "duckdb"
+    number, end = (raw.cast("float64"), float(most)) if whole else (raw, far)
+    # Where there is a decimal that is not a number, it compares as the greatest.
+    above = ibis.ifelse(raw.cast("string") == "NaN", ibis.null(stated), far)
+    clamped = ibis.cases((number > end, above), (number < -end, -far), else_=raw)
+    return clamped if raw.type().precision else clamped.cast(stated)
 
 
 def _collect(frame: Any) -> Any:
@@ -137,7 +163,7 @@ def _text(raw: Any) -> Any:
     return ibis.ifelse(text.startswith(MARK), ibis.literal(f"{MARK}=") + text, text)
 
 
-@ibis.udf.scalar.builtin
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def encode(text: str) -> bytes:
     """DuckDB's own function."""
     raise NotImplementedError
@@ -148,7 +174,7 @@ def _days(raw: Any) -> Any:
     first, last = DAYS
     spelled, calendar = raw.cast("string"), (raw.year().cast("int64") * 12 + raw.month()) * 31
     return ibis.cases(
-        ((raw >= first) & (raw <= last), _between(raw, first, last).epoch_days().cast("int64")),
+        ((raw >= first) & (raw <= last), _clamped(raw, first, last).epoch_days().cast("int64")),
         (spelled == "infinity", ibis.literal(2 * BEYOND, type="int64")),
         (spelled == "-infinity", ibis.literal(-2 * BEYOND, type="int64")),
         (raw > last, calendar + raw.day() + BEYOND),
@@ -198,7 +224,7 @@ def pinned(native: Any) -> Iterator[Any]:
         name = f"dpq_{uuid4().hex}"
         kept = native
         try:
-            with suppress(Exception):
+            with suppress(Exception), _savepoint(backend):
                 kept = backend.create_table(name, native, temp=True)
             yield kept
         finally:
@@ -223,6 +249,11 @@ def _transaction(backend: Any) -> Iterator[None]:
         yield
 
 
+def _savepoint(backend: Any) -> Any:
+    """What keeps the transaction of PostgreSQL alive when a statement in it is refused."""
+    return backend.con.transaction() if backend.name == "postgres" else nullcontext()
+
+
 def _is_derived(native: Any, backend: Any) -> bool:
     """Whether rows are computed from more than a row each, or by chance; the expression tells."""
     op = native.op()
@@ -241,4 +272,4 @@ def _is_table(backend: Any, table: Any) -> bool:
     parts = [part for part in (table.namespace.database, table.name) if part]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     query = "SELECT relkind = 'v' FROM pg_class WHERE oid = to_regclass(%s)"
-    return backend.con.execute(query, [name]).fetchone() == (False,)
+    return bool(backend.con.execute(query, [name]).fetchone() == (False,))

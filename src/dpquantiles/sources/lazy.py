@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 from dpquantiles.grid import Grid
@@ -13,17 +12,8 @@ from dpquantiles.sources.numbers import Numbers
 from dpquantiles.sources.scan import held
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
+from dpquantiles.sources.values import engine_of, safe
 from dpquantiles.views import SortedView, filled, stand_in
-
-ENGINES = {
-    "polars": "polars",
-    "duckdb": "duckdb",
-    "pyspark": "pyspark",
-    "pyspark[connect]": "pyspark",
-    "ibis": "ibis",
-    "dask": "dask",
-}
-"""By Narwhals' name of an engine, the module here that knows it."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +32,13 @@ class LazyColumn:
     ) -> "LazyColumn":
         """A column of a table; the schema tells its type."""
         table.dtype(name)
-        if table.engine not in ENGINES:
-            raise TypeError(
-                f"data must be a table of {', '.join(sorted(set(ENGINES.values())))} or a table in "
-                f"memory, got one of {table.engine}; collect it first"
-            )
-        engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+        engine = engine_of(table)
         try:
-            numbers = engine.numbers(table, name)
+            column = safe(table.select([name]), [name])
+            numbers = engine.numbers(column, name)
         except TypeError as error:
             raise TypeError(f"column {name!r}: {error}") from None
-        stated = table.domains.get(name) or numbers.domain
+        stated = table.domains.get(name) or column.domains.get(name) or numbers.domain
         return cls(numbers, percent, stated or domain_of(table.dtype(name)))
 
     @property
@@ -95,6 +81,5 @@ def pinned(numbers: Numbers, frame: Any) -> Iterator[Any]:
     """
     import narwhals.stable.v2 as nw
 
-    engine = import_module(f"dpquantiles.sources.{ENGINES[frame.implementation.value]}")
-    with held(numbers, engine.pinned(frame.to_native())) as native:
+    with held(numbers, engine_of(Table(frame)).pinned(frame.to_native())) as native:
         yield nw.from_native(native)

@@ -6,9 +6,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from dpquantiles.kinds import INT64
 from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
 from dpquantiles.sources.predicates import VALUE, any_of
 from dpquantiles.sources.tables import Table
+
+
+def safe(table: Table, columns: Sequence[str]) -> Table:
+    """Integers of 128 bits as ones of 64."""
+    import narwhals.stable.v2 as nw
+    import polars as pl
+
+    wide = [column for column in columns if table.dtype(column) in (nw.Int128, nw.UInt128)]
+    least = {column: INT64.min if table.dtype(column) == nw.Int128 else 0 for column in wide}
+    narrow = [pl.col(name).clip(low, INT64.max).cast(pl.Int64) for name, low in least.items()]
+    native = table.frame.to_native().with_columns(narrow)
+    return replace(table, frame=nw.from_native(native))
 
 
 def numbers(table: Table, column: str) -> Numbers:

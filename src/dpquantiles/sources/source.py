@@ -13,6 +13,7 @@ from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_named, open_named_table
 from dpquantiles.sources.scan import collected
 from dpquantiles.sources.tables import Table
+from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView
 
 MOST_VALUES = 10_000_000
@@ -87,7 +88,7 @@ def fetched(table: Table, columns: Sequence[str]) -> Table:
     rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
     if int(rows) * len(columns) > MOST_VALUES:
         return table
-    return Table(collected(numbers, table.frame.select(*columns)))
+    return Table(collected(numbers, safe(table.select(columns), columns).frame))
 
 
 def _open(data: Any, column: str | None, stated: Kind | None) -> Source:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpquantiles.kinds import Domain
@@ -93,7 +93,7 @@ class Table:
 
     def select(self, columns: Iterable[str]) -> "Table":
         """The same records with these columns only."""
-        return Table(self.frame.select(*columns))
+        return replace(self, frame=self.frame.select(*columns))
 
 
 def find_table(data: Any) -> Table | None:

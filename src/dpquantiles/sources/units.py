@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
-from dpquantiles.sources.lazy import ENGINES
+from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.tables import Table, short
+from dpquantiles.sources.values import engine_of, safe
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that compare with each other and never raise."""
@@ -65,7 +65,7 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
         return Table(table.frame.select(*names).filter(series))
     own = tuple(f"dpq_column_{i}" for i in range(len(names)))
     cells = (nw.col(name).alias(alias) for name, alias in zip(names, own, strict=True))
-    engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
+    engine = engine_of(table)
     frame = engine.named(Table(table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)), UNIT)
     # Equal rows of a unit get a number each, so that every row has the same chance.
     frame = nw.from_native(engine.hashed(Table(frame), (UNIT, *own), ROW, bits.getrandbits(62)))
@@ -77,13 +77,35 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     return Table(frame.filter(place <= rows).select(*back))
 
 
+def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
+    """Columns of safe values beside the names of units, and what the column of names is called.
+
+    Names stay as they are, also where they are among the values: else units could become one.
+    """
+    import narwhals.stable.v2 as nw
+
+    alias = free_name(UNIT, columns)
+    return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
+
+
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
     import narwhals.stable.v2 as nw
 
+    if not table.lazy and is_untyped(table.frame[column]):
+        kept = [not _is_missing(cell) for cell in table.frame[column].to_list()]
+        return Table(table.frame.filter(kept))
     value = nw.col(column)
     held = table.frame.filter(~value.is_null())
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
+
+
+def _is_missing(cell: Any) -> bool:
+    """Whether a Python object is None or not equal to itself; or raises when it is asked."""
+    try:
+        return cell is None or bool(cell != cell)
+    except Exception:
+        return True
 
 
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
@@ -116,7 +138,7 @@ def _codes(units: Any, absent: Bools) -> Ints:
     if units.implementation.is_polars():
         first = nw.col(ROW).min().over(UNIT)
         rows = units.alias(UNIT).to_frame().with_row_index(ROW).select(first)
-        return rows[ROW].to_numpy().astype(np.int64)
+        return np.asarray(rows[ROW].to_numpy(), dtype=np.int64)
     held = as_arrow(units)
     return np.asarray(native.factorize()[0], np.int64) if held is None else _arrow_codes(held)
 

@@ -1,0 +1,213 @@
+"""One record decides nothing but answers: no value of any type makes a call fail or speak."""
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpquantiles.grid import default_grid
+from dpquantiles.kinds import BY_NAME
+from tests.conftest import Postgres, require_library
+from tests.contract import hostile_sql
+from tests.contract.hostile_records import (
+    ARROW,
+    FEW,
+    GROUPS,
+    MODES,
+    UNITS,
+    Case,
+    Shown,
+    arrow,
+    assert_indifferent,
+    outcome,
+    whole,
+)
+
+pytestmark = [
+    pytest.mark.xdist_group("engines"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
+]
+
+
+def _duckdb(table: pa.Table) -> Any:
+    require_library("DuckDB", "duckdb")
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def _dask(table: pa.Table) -> Any:
+    require_library("Dask", "dask")
+    import dask.dataframe as dd
+
+    frame: Any = dd
+    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=2)
+
+
+NULLABLE = {
+    **{pa.int8(): pd.Int8Dtype(), pa.uint8(): pd.UInt8Dtype(), pa.int64(): pd.Int64Dtype()},
+    **{pa.uint64(): pd.UInt64Dtype(), pa.float64(): pd.Float64Dtype()},
+    pa.bool_(): pd.BooleanDtype(),
+}
+LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "pandas of arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas nullable": lambda table: table.to_pandas(types_mapper=NULLABLE.get),
+    "polars": pl.DataFrame,
+    "polars lazy": lambda table: pl.DataFrame(table).lazy(),
+    "duckdb": _duckdb,
+    "dask": _dask,
+}
+
+
+def libraries_and_types() -> Iterator[tuple[str, Any]]:
+    """What each library takes; DuckDB converts some times of Arrow itself, before it has them."""
+    narrow = [t for t in ARROW if pa.types.is_decimal256(t) or getattr(t, "scale", 0) < 0]
+    intervals = [pa.month_day_nano_interval()]
+    coarse = [t for t in ARROW if getattr(t, "unit", None) in ("s", "ms")]
+    scaled = [t for t in coarse if pa.types.is_duration(t) or getattr(t, "tz", None)]
+    refused = {
+        "polars": [*narrow, *intervals, pa.timestamp("s", "+05:30")],
+        "duckdb": [*narrow, pa.float16(), *scaled],
+    }
+    for library in LIBRARIES:
+        types = NULLABLE if library == "pandas nullable" else ARROW
+        left_out = refused.get(library.partition(" ")[0], [])
+        yield from ((library, stated) for stated in types if stated not in left_out)
+
+
+CASES = list(libraries_and_types())
+DASKS = (pa.uint64(), pa.decimal128(38, 0), pa.date32(), pa.timestamp("s"), pa.duration("ms"))
+"""Dask takes its time, and its partitions are tables of pandas."""
+
+
+def _is_slow(library: str, stated: Any) -> bool:
+    return library == "dask" and stated not in DASKS
+
+
+QUICK = [case for case in CASES if not _is_slow(*case)]
+
+
+@pytest.mark.parametrize(("library", "stated"), QUICK, ids=str)
+def test_tables_of_arrow_types(library: str, stated: Any) -> None:
+    harmless, hostile = (LIBRARIES[library](arrow(stated, hostile=odd)) for odd in (False, True))
+    for mode in FEW:
+        assert_indifferent(harmless, hostile, mode)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("library", "stated"), CASES, ids=str)
+def test_tables_of_arrow_types_in_all_modes(library: str, stated: Any) -> None:
+    harmless, hostile = (LIBRARIES[library](arrow(stated, hostile=odd)) for odd in (False, True))
+    for mode in MODES:
+        assert outcome(hostile, mode) == outcome(harmless, mode)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("name", ["Int128", "UInt128"])
+@pytest.mark.parametrize("mode", MODES)
+def test_integers_of_128_bits_in_polars(lazy: bool, name: str, mode: str) -> None:
+    stated: Any = getattr(pl, name, None)
+    if stated is None:
+        pytest.skip(f"this Polars has no {name}")
+    case = whole(128, signed=name == "Int128")
+    series = (pl.Series(case.records(hostile=odd), dtype=stated) for odd in (False, True))
+    tables = [pl.DataFrame({"v": values, "g": GROUPS, "u": UNITS}) for values in series]
+    assert_indifferent(*((table.lazy() for table in tables) if lazy else tables), mode)
+
+
+class Spiteful:
+    """What raises however it is looked at."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise RuntimeError("secret")
+
+    __float__ = __int__ = __eq__ = __lt__ = __bool__ = __hash__ = __str__ = __repr__ = _raise
+    __index__ = __round__ = __abs__ = __len__ = __iter__ = _raise
+
+
+OBJECTS = [
+    *("text", b"bytes", "", Spiteful(), object(), [1], {}, 1j, None, pd.NA, pd.NaT),
+    *(10**400, -(10**400), Fraction(1, 3), Fraction(10**400), math.nan, math.inf, True),
+    *(Decimal("sNaN"), Decimal("Infinity"), Decimal("1e999999"), Decimal("1e-999999")),
+    *(np.float32("nan"), np.int8(-128), np.datetime64("NaT"), np.timedelta64(2**62, "D")),
+    *(dt.date.min, dt.datetime.max, dt.datetime.min.replace(tzinfo=dt.UTC), dt.timedelta.max),
+]
+PLAIN: dict[str, Callable[[int], Any]] = {
+    **{"int": int, "float": float, "decimal": Decimal, "bool": lambda k: k % 3 == 0},
+    "date": lambda k: dt.date(2020, 1, 1 + k % 28),
+    "datetime": lambda k: dt.datetime(2020, 1, 1 + k % 28),
+    "timedelta": lambda k: dt.timedelta(k),
+}
+
+
+@pytest.mark.parametrize("mode", ["plain", "by and unit"])
+@pytest.mark.parametrize("name", PLAIN)
+def test_objects_of_a_stated_type(name: str, mode: str) -> None:
+    """One at a time, because of undeclared columns records tell the type where none is stated."""
+    grid = default_grid(BY_NAME[name])
+    harmless = [PLAIN[name](k) for k in range(len(UNITS))]
+    columns = {"g": GROUPS, "u": UNITS}
+    expected = outcome(pd.DataFrame({"v": pd.Series(harmless, dtype=object), **columns}), mode)
+    assert isinstance(expected, Shown)
+    for odd in OBJECTS:
+        records = pd.Series(Case(harmless, [odd]).records(hostile=True), dtype=object)
+        assert outcome(pd.DataFrame({"v": records, **columns}), mode, grid=grid) == expected
+
+
+def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Iterator[str]:
+    """The names of two tables, without and with the hostile records."""
+    for hostile in (False, True):
+        name = f"hostile_{int(hostile)}"
+        run(f"DROP TABLE IF EXISTS {name}")
+        run(f"CREATE TABLE {name} AS {hostile_sql.select(stated, case, hostile=hostile)}")
+        yield name
+
+
+@pytest.mark.parametrize("stated", hostile_sql.DUCKDB)
+def test_types_of_duckdb(stated: str) -> None:
+    require_library("DuckDB", "duckdb")
+    import duckdb
+
+    connection = duckdb.connect()
+    names = _made(connection.execute, stated, hostile_sql.DUCKDB[stated])
+    tables = [connection.table(name) for name in names]
+    for mode in FEW:
+        assert_indifferent(*tables, mode)
+
+
+OF_IBIS = ("HUGEINT", "UBIGINT", "DECIMAL(38, 0)", "DATE", "TIMESTAMP_S", "TIMESTAMP_NS")
+"""What Ibis reads from DuckDB through types of its own."""
+
+
+@pytest.mark.parametrize("stated", OF_IBIS)
+def test_types_of_duckdb_behind_ibis(stated: str) -> None:
+    require_library("Ibis", "duckdb", "ibis")
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    names = _made(connection.con.execute, stated, hostile_sql.DUCKDB[stated])
+    tables = [connection.table(name) for name in names]
+    for mode in FEW:
+        assert_indifferent(*tables, mode)
+
+
+@pytest.mark.parametrize("stated", hostile_sql.POSTGRES)
+def test_types_of_postgres(postgres: Postgres, stated: str) -> None:
+    with postgres.connect() as connection:
+        names = list(_made(connection.execute, stated, hostile_sql.POSTGRES[stated]))
+    reader = postgres.ibis()
+    tables = [reader.table(name) for name in names]
+    for mode in FEW:
+        assert_indifferent(*tables, mode)
+    reader.disconnect()
