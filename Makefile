@@ -8,7 +8,7 @@ DEVELOPMENT := $(VENV)/.development
 MODIN := build/modin
 
 .PHONY: demo test test-slow test-modin lint bench bench-groups bench-sources figures accuracy-table \
-	choice-table planning-table interval-coverage paper paper-quick clean
+	choice-table planning-table interval-coverage hostile-intervals paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -47,6 +47,9 @@ accuracy-table: $(DEVELOPMENT)
 
 interval-coverage: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.interval_coverage
+
+hostile-intervals: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.hostile_intervals
 
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
 paper: $(PAPER)
