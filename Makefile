@@ -7,8 +7,9 @@ PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 MODIN := build/modin
 
-.PHONY: demo test test-slow test-modin lint fuzz bench bench-groups bench-sources figures accuracy-table \
-	choice-table planning-table interval-coverage paper paper-quick clean
+.PHONY: demo test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
+	accuracy-table choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
+	clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -51,6 +52,9 @@ accuracy-table: $(DEVELOPMENT)
 
 interval-coverage: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.interval_coverage
+
+hostile-intervals: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.hostile_intervals
 
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
 paper: $(PAPER)

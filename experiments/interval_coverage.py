@@ -64,7 +64,7 @@ class Row:
     half_width: float
     """Median number of records between the ends, halved."""
     wide: float
-    """Share of intervals with an end that nothing is known about."""
+    """Share of intervals with an open end."""
     error: float
     """Mean rank error of the answers."""
     error_alone: float
@@ -114,7 +114,9 @@ def trial(cell: Cell, seed: int) -> Trial:
     alone = dpq.quantiles(values, q, rng=random.Random(seed), **options)
     ordered = np.sort(values)
     intervals = release.interval()
-    lower, upper = (np.array(ends) for ends in zip(*intervals, strict=True))
+    wide = np.array([None in interval for interval in intervals])
+    lower = np.array([-np.inf if end is None else end for end, _ in intervals])
+    upper = np.array([np.inf if end is None else end for _, end in intervals])
     below = np.searchsorted(ordered, lower, side="left")
     through = np.searchsorted(ordered, upper, side="right")
     if cell.of == "population":
@@ -123,7 +125,6 @@ def trial(cell: Cell, seed: int) -> Trial:
         covered = (lower <= truth) & (truth <= upper)
     else:
         covered = (below < q * cell.n) & (through > q * cell.n)
-    wide = (lower <= data.bounds[0]) | (upper >= data.bounds[1])
     return Trial(
         covered,
         through - below,

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dpquantiles import Intervals
-from dpquantiles.intervals import MeasuredRanks
+from dpquantiles.intervals import Interval, MeasuredRanks
 from dpquantiles.kinds import INTEGER
 
 ENDS = (0, 99)
@@ -121,5 +122,31 @@ def test_extremes_reach_the_ends(public: int | None) -> None:
 
 def test_ranks_are_written_and_read() -> None:
     ranks = measured([20, -3, 20], 0.1 + 0.2, public=None)
-    plain = json.loads(json.dumps(ranks.to_dict(INTEGER)))
-    assert MeasuredRanks.from_dict(plain, INTEGER) == ranks
+    for ends in (ENDS, (None, 99), (None, None)):
+        shown = replace(ranks, ends=ends, lower=(None, 20), upper=(9, None))
+        plain = json.loads(json.dumps(shown.to_dict(INTEGER), allow_nan=False))
+        assert MeasuredRanks.from_dict(plain, INTEGER) == shown
+
+
+def test_open_ends_stay_open() -> None:
+    """What may lie beyond the grid is not cut off by an answer, nor by a cut of no known value."""
+    ranks = replace(measured([20, 20, 20], 3.0, public=60), ends=(None, None))
+    assert ranks.interval(0.0, 5, Intervals()) == (None, 9)
+    assert ranks.interval(1.0, 50, Intervals()) == (20, None)
+    assert ranks.interval(0.5, 15, Intervals()) == (10, 19)
+    lost = replace(ranks, lower=(None, 20), upper=(9, None))
+    assert lost.interval(0.5, 15, Intervals()) == (None, None)
+
+
+def test_intervals_in_words_mind_open_ends() -> None:
+    closed, above, below = Interval(3, 5), Interval(3, None), Interval(None, 5)
+    anything = Interval(None, None)
+    shown = [str(interval) for interval in (closed, above, below, anything)]
+    assert shown == ["3 to 5", "3 or more", "5 or less", "any value"]
+    held = [[i.holds(x) for x in (2, 3, 5, 6)] for i in (closed, above, below, anything)]
+    assert held == [
+        [False, True, True, False],
+        [False, True, True, True],
+        [True, True, True, False],
+        [True, True, True, True],
+    ]

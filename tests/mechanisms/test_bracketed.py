@@ -209,6 +209,40 @@ def test_real_numbers_are_held_although_they_are_rounded_to_the_grid() -> None:
     assert whole.interval()[0] == (3, 3)
 
 
+def test_clamped_ends_are_open_and_coarse_ones_lie_further_out() -> None:
+    """Before the grid rounds and clamps: 2.6 is no 3, and 500 is no 100."""
+    ask: dict[str, Any] = {"epsilon": 1000, "intervals": True, "rng": random.Random(1)}
+    beyond = dpq.median(np.full(1000, 500), bounds=(0, 100), **ask)
+    assert beyond.interval() == ((100, None),)
+    below = dpq.median(np.full(1000, -500), bounds=(0, 100), **ask)
+    assert below.interval() == ((None, 0),)
+    coarse = dpq.median(np.full(1000, 1499), bounds=(0, 9000), resolution=1000, **ask)
+    assert coarse.interval() == ((0, 2000),)
+    whole = dpq.median(np.full(1000, 2.6), grid=dpq.UniformGrid(0, 9), **ask)
+    assert whole.interval() == ((2, 4),)
+    stamps = dpq.median(np.full(1000, 2**60 + 1), **ask)
+    assert stamps.interval() == ((2**60 - 128, 2**60 + 256),)
+    for release in (beyond, below, stamps):
+        assert dpq.Release.from_json(release.to_json()) == release
+
+
+def test_an_interval_for_the_data_is_never_wider_than_for_the_population() -> None:
+    narrower = 0
+    for trial, of in itertools.product(range(10), ("data", "population")):
+        release = dpq.quartiles(
+            np.random.default_rng(trial).normal(0, 5, 2000),
+            epsilon=1.0,
+            bounds=(-100.0, 100.0),
+            intervals=of,
+            rng=random.Random(trial),
+        )
+        pairs = zip(release.interval(of="data"), release.interval(of="population"), strict=True)
+        for data, population in pairs:
+            assert all(end is None or population.holds(end) for end in data)
+            narrower += of == "data" and data != population
+    assert narrower > 20
+
+
 def test_without_measured_ranks_the_way_is_told() -> None:
     with pytest.raises(ValueError, match=r"^interval needs .*intervals=True"):
         dpq.median([1, 2], epsilon=1).interval()

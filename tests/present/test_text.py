@@ -66,6 +66,22 @@ def test_intervals_stand_beside_the_values() -> None:
     )
 
 
+def test_open_ends_are_said_in_words_and_left_empty_in_csv() -> None:
+    shown = with_intervals([-2.5, 0.25, 5.0], "float", q=(0.25, 0.5, 0.75), ends=(None, None))
+    assert [line[:32].rstrip() for line in text.render(shown).splitlines()[:4]] == [
+        "  q     value    lower    upper",
+        "  0.25  -2.50  or less     0.25",
+        "  0.5    0.25    -2.50     5.00",
+        "  0.75   5.00     0.25  or more",
+    ]
+    assert text.csv(shown).splitlines()[1:] == [
+        "0.25,-2.5,,0.25",
+        "0.5,0.25,-2.5,5.0",
+        "0.75,5.0,0.25,",
+    ]
+    assert "(0.25 or more)" in str(shown)
+
+
 def test_intervals_in_csv_read_back() -> None:
     shown = with_intervals([0.1, 1 / 3, 5.0], "float", ends=(-1e300, 1e300))
     rows = list(csv.reader(io.StringIO(text.csv(shown))))

@@ -20,7 +20,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import values as safe_values
+from dpquantiles.sources import lazy as lazy_columns
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_files, open_query
@@ -79,7 +79,7 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_values, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(lazy_columns, "ENGINES", {"duckdb": "duckdb"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
         open_source(pl.LazyFrame(RECORDS), "salary")
 
@@ -207,32 +207,28 @@ def folder(tmp_path: Path) -> Path:
 OPTIONS: dict[str, Any] = {"epsilon": 1}
 
 
-def seeded(data: Any, **more: Any) -> dpq.Release:
-    """Deciles without a word on precision: a list states no type, and so may hold more."""
-    release = dpq.deciles(data, rng=random.Random(2), **OPTIONS, **more)
-    told = {name: known for name, known in release.provenance.items() if name != "precision"}
-    return replace(release, provenance=told)
-
-
 def test_files_and_queries_by_name(folder: Path) -> None:
-    expected = seeded(range(1000))
+    expected = dpq.deciles(np.arange(1000), rng=random.Random(2), **OPTIONS)
     for name in (
         f"{folder}/*.parquet",
         f"SELECT x FROM '{folder}/*.parquet'",
         f"  with t as (select * from '{folder}/*.parquet') select * from t",
         f"from '{folder}/*.parquet'",
     ):
-        assert seeded(name, column="x") == expected
-    single = seeded(range(500))
+        assert dpq.deciles(name, column="x", rng=random.Random(2), **OPTIONS) == expected
+    single = dpq.deciles(np.arange(500), rng=random.Random(2), **OPTIONS)
     for path in (folder / "a.parquet", str(folder / "a.parquet")):
-        assert seeded(path, column="x") == single
+        assert dpq.deciles(path, column="x", rng=random.Random(2), **OPTIONS) == single
 
 
 def test_cells_that_do_not_fit_are_missing(folder: Path) -> None:
-    expected = seeded([*range(1000)] + [None] * 4)
-    assert seeded(f"{folder}/*.csv", column="x") == expected
-    one = seeded([*range(500), None, None])
-    assert seeded(folder / "a.csv", column="x") == one
+    expected = dpq.deciles([*range(1000)] + [None] * 4, rng=random.Random(2), **OPTIONS)
+    found = dpq.deciles(f"{folder}/*.csv", column="x", rng=random.Random(2), **OPTIONS)
+    # A list holds numbers that do not fit, too, so that it says more of what is clamped.
+    spoken = {"precision": found.provenance["precision"]}
+    assert found == replace(expected, provenance={**expected.provenance, **spoken})
+    one = dpq.deciles([*range(500), None, None], rng=random.Random(2), **OPTIONS)
+    assert dpq.deciles(folder / "a.csv", column="x", rng=random.Random(2), **OPTIONS) == one
 
 
 def test_csv_files_never_fail_for_a_record(tmp_path: Path) -> None:
@@ -275,9 +271,9 @@ def test_damaged_files_are_not_quoted(folder: Path) -> None:
     (folder / "c.parquet").write_bytes(b"PAR1 secret PAR1")
     with pytest.raises(ValueError, match="may be cut off or damaged") as caught:
         dpq.median(f"{folder}/c.parquet", column="x", epsilon=1)
-    with pytest.raises(ValueError, match=r"c\.parquet' cannot be read") as among_others:
+    with pytest.raises(dpq.ScanFailed) as later:
         dpq.median(f"{folder}/*.parquet", column="x", epsilon=1)
-    for error in (caught.value, among_others.value):
+    for error in (caught.value, later.value):
         assert "secret" not in str(error)
         assert error.__suppress_context__
 
@@ -285,7 +281,7 @@ def test_damaged_files_are_not_quoted(folder: Path) -> None:
 def test_queries_of_a_database_read_only(folder: Path) -> None:
     database = str(folder / "numbers.duckdb")
     source = open_query("SELECT x FROM t", "x", database)
-    expected = seeded(range(1000))
+    expected = dpq.deciles(np.arange(1000), rng=random.Random(2), **OPTIONS)
     assert dpq.deciles(source, rng=random.Random(2), **OPTIONS) == expected
     source = open_query("SELECT x FROM t", "x", database, "float")
     assert dpq.median(source, epsilon=1).type == "float"
@@ -316,19 +312,19 @@ def test_bad_databases(folder: Path) -> None:
 
 def test_remote_files_go_through_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its extension for them, the message says how to get it."""
-    from dpquantiles.sources import relations as engine
+    from dpquantiles.sources import duckdb as engine
 
     asked: list[str] = []
 
     class Offline:
-        def sql(self, query: str) -> Any:
-            asked.append(query)
+        def read_parquet(self, name: str) -> Any:
+            asked.append(name)
             raise duckdb.IOException('Extension "httpfs" not found')
 
     monkeypatch.setattr(engine, "_connect", Offline)
     with pytest.raises(dpq.MissingBackend, match="INSTALL httpfs"):
         dpq.median("https://example.org/a.parquet?v=1", column="x", epsilon=1)
-    assert asked == ["FROM read_parquet(['https://example.org/a.parquet?v=1'])"]
+    assert asked == ["https://example.org/a.parquet?v=1"]
 
 
 def test_names_that_need_quotes(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ class Intervals:
     """Each interval holds its quantile with a chance of at least `level`, whatever the data are.
 
     `of` says which quantile: that of the "data" at hand, or that of the "population" from which
-    they were drawn independently; the second is wider by what sampling adds.
+    they were drawn independently; the second allows for what sampling adds. It also says where to
+    look: asked for the other one later, a release is right, but not as narrow as it might be.
     """
 
     level: float = DEFAULT_LEVEL
