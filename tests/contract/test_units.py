@@ -146,6 +146,35 @@ def test_too_many_rows_are_caught() -> None:
     assert found > 0.01
 
 
+def of_a_sum(rows: Rows) -> Law:
+    """A mechanism that attains its budget: the sum of values 1 and -1, with geometric noise."""
+    total = sum(2 * value - 1 for _, value in rows)
+    return {(y,): math.exp(-BUDGET.epsilon * abs(y - total)) for y in range(-9, 10)}
+
+
+def worst_names(named: Callable[[Rows, Rows], tuple[Rows, ...]]) -> float:
+    """The largest loss over all rows of one person, and of another one who is always there.
+
+    `named` tells which rows share a name.
+    """
+    found = 0.0
+    for rows, others in tables((4, 1), (("a", 0), ("a", 1))):
+        both, alone = (mixture(table, 1, of_a_sum) for table in (named(rows, others), (others,)))
+        found = max(found, *(abs(math.log(both[y] / alone[y])) for y in both))
+    return found
+
+
+def test_two_people_under_one_name_break_the_promise() -> None:
+    """The rows of one of them push out those of the other: one row goes, and another comes."""
+    assert worst_names(lambda rows, others: (rows, others)) <= BUDGET.epsilon + SLACK
+    assert worst_names(lambda rows, others: (rows + others,)) > 1.5 * BUDGET.epsilon
+
+
+def test_one_person_under_two_names_breaks_the_promise() -> None:
+    split = worst_names(lambda rows, others: (rows[:2], rows[2:], others))
+    assert split == pytest.approx(2 * BUDGET.epsilon)
+
+
 def of_private_keys(plan: Plan, rows: Rows) -> Law:
     """The law of keys that are found in the data: what each group shows, and its answers."""
     selection = plan.selection
