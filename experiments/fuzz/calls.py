@@ -137,7 +137,9 @@ def watched(case: Case, data: Data, folder: Path) -> Outcome:
                 used(made)
                 if "request_id" in case.options:
                     again = call(case, native, ledger)
-        except Exception as problem:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # panics of libraries in Rust are no Exceptions
             error, made = problem, None
     return Outcome(
         made=made,

@@ -78,8 +78,8 @@ def build(number: int) -> Case:
     origin, kind = ORIGINS[name], _value_type(rng, ORIGINS[name])
     types = {"v": kind, "w": rng.choice(INTEGERS)}
     types |= {column: rng.choice(NAME_TYPES) for column in ("g", "h", "u")}
-    n = rng.choice((0, 1, 7, 12, 40, 40, 150, 150))
-    n = 1500 if rng.random() < 0.02 else n
+    n = rng.choice((0, 1, 7, 12, 47, 47, 157, 157))
+    n = 1511 if rng.random() < 0.02 else n
     n = n if origin.declared else max(n, 12)
     groups = _groups(rng, types, neighbors, name in AS_TEXT) if function == "groups" else {}
     budget = parameters.budget(rng, private_keys=groups.get("keys") == "private")

@@ -89,11 +89,11 @@ def precision(grid: Grid, domain: Domain) -> dict[str, object]:
 def rehearse(request: Request, grid: Grid, n: int | None) -> None:
     """Refuse what public numbers forbid, by a draw from as many equal records.
 
-    Under add-remove neighbors their number cannot matter; under swap neighbors it is public, but
-    None where only a scan tells it, and then the draw itself refuses.
+    Under add-remove neighbors their number cannot matter, so there are none; under swap neighbors
+    it is public, but None where only a scan tells it, and then the draw itself refuses.
     """
     if request.budget.neighbors is Neighbors.ADD_REMOVE:
-        n = request.size or 0
+        n = 0
     if n is not None:
         nobody = SortedSteps(grid, np.zeros(0, dtype=np.int64))
         _draw(FilledView(nobody, 0, n), request, random.Random(0))

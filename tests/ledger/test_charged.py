@@ -85,6 +85,14 @@ def test_the_type_of_an_array_is_public(
     assert ledger.spent("pay") == 1.0
 
 
+@pytest.mark.parametrize("mechanism", ["adaptive_tree", "fitted", "joint_exp"])
+def test_a_stated_size_is_no_number_of_records_to_rehearse_with(path: Path, mechanism: str) -> None:
+    ledger = Ledger(path, epsilon=1.0, **ADD)
+    stated: dict[str, Any] = {"size": 2**53, "mechanism": mechanism, **ADD}
+    dpq.median(ROWS["v"], epsilon=1.0, ledger=ledger, dataset="pay", **stated)
+    assert ledger.spent("pay") == 1.0
+
+
 @pytest.mark.parametrize("data", [FRAME, pl.LazyFrame(ROWS), "pay.csv", b"pay", ROWS])
 def test_what_is_no_column_is_refused_before_the_charge(ledger: Ledger, data: Any) -> None:
     refused(ledger, dpq.median, data, "data must be (one column|a column of values)")

@@ -101,4 +101,5 @@ def test_an_axis_that_is_too_short_is_noticed() -> None:
     window_of = view_records[targets[0] + start - 1 : targets[0] + stop]
     chains = Chains(0.01, targets, start, window_of[None, None, :], np.array([2000]), np.array([0]))
     drawn = chains.draw(np.random.default_rng(0), np.zeros(50, dtype=np.int64))
-    assert not drawn.wide_enough
+    assert not drawn.low_enough
+    assert not drawn.high_enough

@@ -7,6 +7,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.planner import rehearsal
+from dpquantiles.planner.chains import Chains, Drawn
 from dpquantiles.planner.reference import reference
 from dpquantiles.planner.rehearsal import rank_errors, rehearse
 from dpquantiles.privacy import ApproxDP, PureDP
@@ -114,3 +116,23 @@ def test_few_records_and_extreme_budgets_have_finite_errors(n: int, epsilon: flo
         errors = rehearse(mechanism, view, 30)
         assert np.isfinite(errors).all()
         assert errors.max() <= n
+
+
+def test_extreme_quantiles_take_no_longer_axis_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws stay at the end of the records, beyond which an axis cannot be lengthened."""
+    cells, draw = [], Chains.draw
+
+    def counted(chains: Chains, rng: np.random.Generator, walks: np.ndarray) -> Drawn:
+        cells.append(len(walks) * chains.length)
+        return draw(chains, rng, walks)
+
+    monkeypatch.setattr(Chains, "draw", counted)
+    for q in (0.0, 0.5, 1.0):
+        rehearse(dpq.JointExp(q=(q,), epsilon=1.0), reference("even", 2**53, GRID), 64)
+    assert max(cells) <= 64 * 1024
+    most = max(cells) // 4
+    monkeypatch.setattr(rehearsal, "MOST_WALKED", most)
+    cells.clear()
+    errors = rehearse(dpq.JointExp(q=(0.5,), epsilon=1.0), reference("even", 1000, GRID), 64)
+    assert errors.shape == (64, 1)
+    assert max(cells) <= most

@@ -3,8 +3,8 @@
 The forward pass and the walk back of `mechanisms/joint_exp.md`, equations (5) to (8), with a batch
 axis in front. A plan needs thousands of draws and no secrecy: masses are ordinary numbers, scaled
 by their largest at every step, and the axis of errors is only as long as draws ever go: `Drawn`
-says whether any came near its ends. Inside a gap between records, where all places have the same
-rank, answers are drawn as from a continuum.
+says whether any came near one of its ends. Inside a gap between records, where all places have the
+same rank, answers are drawn as from a continuum.
 """
 
 import math
@@ -114,10 +114,11 @@ class Chains:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Row w: the answers of draw w as steps; and how far along the axis the draws went."""
+    """Row w: the answers of draw w as steps; and whether draws stayed away from the axis' ends."""
 
     steps: Ints
-    wide_enough: bool
+    low_enough: bool
+    high_enough: bool
 
 
 class Walks:
@@ -143,7 +144,7 @@ class Walks:
             if k > 1:
                 cell, standing = self._before(k, cell, standing)
         edge = max(1, chains.length // 16)
-        return Drawn(answers, low >= edge and high < chains.length - edge)
+        return Drawn(answers, low >= edge, high < chains.length - edge)
 
     def _choose(self, weights: Floats) -> Ints:
         """A column of each row, in proportion."""

@@ -25,7 +25,7 @@ from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
 from dpquantiles.planner import trees
-from dpquantiles.planner.chains import Chains
+from dpquantiles.planner.chains import Chains, Drawn
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Neighbors
 
@@ -53,6 +53,9 @@ ENDLESS_AXIS = 1 << 16
 
 MOST_CELLS = 1 << 22
 """Cells of a batch of chains: about a quarter of a gigabyte."""
+
+MOST_WALKED = 1 << 24
+"""Cells that draws choose among at once: about half a gigabyte."""
 
 
 def most_draws(mechanism: Any) -> int:
@@ -199,12 +202,13 @@ def _drawn(
     while True:
         first = max(min(0, int(surplus.min())) - half, min(0, deepest))
         stop = min(max(0, int(surplus.max())) + half, max(0, highest)) + 1
-        found, wide = _batches(part, targets, rate, rng, tried, surplus, range(first, stop))
-        longer = first > min(0, deepest) or stop <= max(0, highest)
-        if not wide and longer and stop - first < ENDLESS_AXIS:
+        drawn = _batches(part, targets, rate, rng, tried, surplus, range(first, stop))
+        lower = first > min(0, deepest) and not drawn.low_enough
+        higher = stop <= max(0, highest) and not drawn.high_enough
+        if (lower or higher) and stop - first < ENDLESS_AXIS:
             half *= 4
         elif len(tried) == len(walks):
-            return found
+            return drawn.steps
         else:
             tried = walks
 
@@ -232,20 +236,23 @@ def _batches(
     walks: Ints,
     surplus: Ints,
     axis: range,
-) -> tuple[Ints, bool]:
-    """Draws from chains of a bounded size, one batch of data sets after the other."""
+) -> Drawn:
+    """Draws from chains of a bounded size, one batch of data sets and of draws after the other."""
     data, own = np.unique(walks, return_inverse=True)
     size = max(1, MOST_CELLS // (len(targets) * len(axis)))
-    steps, wide = [], True
+    found: list[Drawn] = []
     for begin in range(0, len(data), size):
         chosen = data[begin : begin + size]
         records = part.records(targets, axis, chosen)
         chains = Chains(rate, targets, axis.start, records, part.n[chosen], surplus[chosen])
         mine = own[(own >= begin) & (own < begin + size)] - begin
-        drawn = chains.draw(rng, mine)
-        steps.append(drawn.steps)
-        wide &= drawn.wide_enough
-    return np.concatenate(steps), wide
+        turns = np.array_split(mine, math.ceil(len(mine) * len(axis) / MOST_WALKED))
+        found += [chains.draw(rng, some) for some in turns]
+    return Drawn(
+        np.concatenate([drawn.steps for drawn in found]),
+        all(drawn.low_enough for drawn in found),
+        all(drawn.high_enough for drawn in found),
+    )
 
 
 def _tree(mechanism: AggTree, view: Reference, draws: int) -> Floats:
