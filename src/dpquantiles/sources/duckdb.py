@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -81,7 +81,8 @@ def _ticks(name: str, dtype: Any) -> str:
 
 
 def _collect(frame: Any) -> Any:
-    return frame.collect(backend="pyarrow")
+    with _interruptible():
+        return frame.collect(backend="pyarrow")
 
 
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
@@ -116,13 +117,17 @@ def pinned(relation: Any) -> Iterator[Any]:
     What is kept is a temporary table, for which DuckDB uses the disk where memory is short.
     """
     run = partial(relation.query, OWN)
-    with transaction(run):
+    # A statement for a relation is bound first, which a transaction that failed does not allow; so
+    # there is none where a relation does not tell its connection, which can end it.
+    connection = getattr(relation, "_con", None)
+    still = nullcontext() if connection is None else transaction(run, connection.rollback)
+    with _interruptible(), still:
         if not _is_derived(relation):
             yield relation
             return
         name = f"dpq_{uuid4().hex}"
-        run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
         try:
+            run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
             yield run(f"SELECT * FROM {name}")
         finally:
             with suppress(duckdb.Error):  # a transaction that failed takes the table with it
@@ -130,7 +135,7 @@ def pinned(relation: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def transaction(run: Callable[[str], Any]) -> Iterator[None]:
+def transaction(run: Callable[[str], Any], rollback: Callable[[], Any]) -> Iterator[None]:
     """A transaction of our own, which sees one state of all tables; none within the user's."""
     if _number(run) == _number(run):  # outside of transactions, every statement is one
         yield
@@ -140,7 +145,18 @@ def transaction(run: Callable[[str], Any]) -> Iterator[None]:
         yield
     finally:
         with suppress(duckdb.Error):  # it may have died with its connection
-            run("ROLLBACK")
+            rollback()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """An interrupt stays one, whatever DuckDB makes of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _number(run: Callable[[str], Any]) -> Any:
