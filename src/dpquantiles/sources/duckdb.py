@@ -116,19 +116,19 @@ def pinned(relation: Any) -> Iterator[Any]:
 
     What is kept is a temporary table, for which DuckDB uses the disk where memory is short.
     """
-    run = partial(relation.query, OWN)
-    # A statement for a relation is bound first, which a transaction that failed does not allow; so
-    # there is none where a relation does not tell its connection, which can end it.
+    # A statement for a relation binds it first: that takes a while for thousands of files, and a
+    # transaction that failed does not allow it. Only the connection ends such a transaction.
     connection = getattr(relation, "_con", None)
+    run = partial(relation.query, OWN) if connection is None else connection.sql
     still = nullcontext() if connection is None else transaction(run, connection.rollback)
     with _interruptible(), still:
-        if not _is_derived(relation):
+        if not _is_derived(relation, run):
             yield relation
             return
         name = f"dpq_{uuid4().hex}"
         try:
-            run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
-            yield run(f"SELECT * FROM {name}")
+            relation.query(OWN, f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
+            yield relation.query(OWN, f"SELECT * FROM {name}")
         finally:
             with suppress(duckdb.Error):  # a transaction that failed takes the table with it
                 run(f"DROP TABLE IF EXISTS {name}")
@@ -150,12 +150,15 @@ def transaction(run: Callable[[str], Any], rollback: Callable[[], Any]) -> Itera
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """An interrupt stays one, whatever DuckDB makes of it."""
+    """An interrupt stays one: DuckDB makes an error of it, and others may follow."""
     try:
         yield
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":
-            raise KeyboardInterrupt from None
+    except Exception as error:
+        found: BaseException | None = error
+        while found is not None:
+            if str(found) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            found = found.__context__
         raise
 
 
@@ -163,11 +166,10 @@ def _number(run: Callable[[str], Any]) -> Any:
     return run("SELECT txid_current()").fetchall()
 
 
-def _is_derived(relation: Any) -> bool:
+def _is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
     """Whether rows are computed from more than a row each, or by chance; the plan tells."""
-    run = partial(relation.query, OWN)
-    plan = json.loads(run(f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1])
-    if not all(map(_is_plain, plan)):
+    steps = relation.query(OWN, f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1]
+    if not all(map(_is_plain, json.loads(steps))):
         return True
     texts = [relation.sql_query(), *(text for (text,) in run(HIDDEN).fetchall())]
     called = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", str(text))}
