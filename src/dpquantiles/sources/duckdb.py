@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,6 +32,20 @@ FAR = 2**62
 """Where infinite times go, in microseconds: beyond every grid, and yet a number."""
 
 WHOLE = (-(2**63), 2**63 - 1)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """An interrupt stays one: DuckDB makes an error of it, and others may follow."""
+    try:
+        yield
+    except Exception as error:
+        found: BaseException | None = error
+        while found is not None:
+            if str(found) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            found = found.__context__
+        raise
 
 
 def numbers(table: Table, column: str) -> Numbers:
@@ -80,9 +94,9 @@ def _ticks(name: str, dtype: Any) -> str:
     return f"CASE WHEN isinf({name}) THEN {far} ELSE TRY({whole}) END"
 
 
+@_interruptible()
 def _collect(frame: Any) -> Any:
-    with _interruptible():
-        return frame.collect(backend="pyarrow")
+    return frame.collect(backend="pyarrow")
 
 
 def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
@@ -120,8 +134,7 @@ def pinned(relation: Any) -> Iterator[Any]:
     # transaction that failed does not allow it. Only the connection ends such a transaction.
     connection = getattr(relation, "_con", None)
     run = partial(relation.query, OWN) if connection is None else connection.sql
-    still = nullcontext() if connection is None else transaction(run, connection.rollback)
-    with _interruptible(), still:
+    with _interruptible(), transaction(run, getattr(connection, "rollback", None)):
         if not _is_derived(relation, run):
             yield relation
             return
@@ -135,9 +148,13 @@ def pinned(relation: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def transaction(run: Callable[[str], Any], rollback: Callable[[], Any]) -> Iterator[None]:
-    """A transaction of our own, which sees one state of all tables; none within the user's."""
-    if _number(run) == _number(run):  # outside of transactions, every statement is one
+def transaction(run: Callable[[str], Any], rollback: Callable[[], Any] | None) -> Iterator[None]:
+    """A transaction of our own, which sees one state of all tables.
+
+    There is none where it could not be ended, nor within one of the user's: outside of
+    transactions, every statement is one and has a number of its own.
+    """
+    if rollback is None or _number(run) == _number(run):
         yield
         return
     run("BEGIN TRANSACTION")
@@ -146,20 +163,6 @@ def transaction(run: Callable[[str], Any], rollback: Callable[[], Any]) -> Itera
     finally:
         with suppress(duckdb.Error):  # it may have died with its connection
             rollback()
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """An interrupt stays one: DuckDB makes an error of it, and others may follow."""
-    try:
-        yield
-    except Exception as error:
-        found: BaseException | None = error
-        while found is not None:
-            if str(found) == "Query interrupted":
-                raise KeyboardInterrupt from None
-            found = found.__context__
-        raise
 
 
 def _number(run: Callable[[str], Any]) -> Any:
