@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -224,7 +225,7 @@ def test_sums_of_floating_numbers_are_computed_once() -> None:
     ],
 )
 def test_plans_tell_what_is_computed(people: Any, query: str, *, derived: bool) -> None:
-    assert _is_derived(people.sql(query)) is derived
+    assert _is_derived(people.sql(query), people.sql) is derived
 
 
 def test_a_database_that_is_read_only(tmp_path: Path) -> None:
@@ -242,6 +243,39 @@ def test_an_interrupt_leaves_nothing_in_duckdb(
     monkeypatch.setattr(scanned, "fetch", interrupt)
     with pytest.raises(KeyboardInterrupt):
         quartiles(people.sql(query), bounds=(-1, 10**6))
+    assert_left_alone(people)
+
+
+@pytest.mark.parametrize("chance", ["0", "random()"])
+def test_nor_does_a_query_that_fails(people: Any, chance: str) -> None:
+    """DuckDB keeps a transaction in which a query failed until somebody ends it."""
+    failing = f"CASE WHEN x > 600 THEN error('secret') ELSE 1 END + {chance}"
+    with pytest.raises(dpq.ScanFailed):
+        quartiles(people.sql(f"SELECT {failing} AS x FROM people"))
+    assert_left_alone(people)
+
+
+def test_an_interrupt_of_duckdb_is_one(people: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB makes a RuntimeError of it."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quartiles(people.table("people"))
+    assert_left_alone(people)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tables_of_duckdb_behind_ibis(people: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_library("Ibis", "ibis")
+    import ibis
+
+    table = ibis.duckdb.from_connection(people).table("people")
+    with between_scans(monkeypatch, write_on(people.cursor())):
+        assert quartiles(table) == EXPECTED
+    assert len(quartiles(table.select(x=ibis.random()))) == 3
     assert_left_alone(people)
 
 

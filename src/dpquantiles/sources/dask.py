@@ -91,9 +91,6 @@ def pinned(frame: Any) -> Iterator[Any]:
 def _is_plain(step: Any) -> bool:
     """Whether a step gives the same rows at every run; other functions of partitions may not."""
     names = {known.__name__ for known in type(step).__mro__}
-    unsure = {"MapPartitions", "Sample"} & names and getattr(step, "func", None) not in (
-        _values,
-        _whole,
-        _coded,
-    )
+    ours = getattr(getattr(step, "func", None), "__module__", None) == __name__
+    unsure = {"MapPartitions", "Sample"} & names and not ours
     return "FromGraph" in names or ("Blockwise" in names and not unsure)

@@ -38,6 +38,20 @@ def safe(table: Table, columns: Sequence[str]) -> Table:
     return _projected(table, f"* REPLACE ({', '.join(changed)})") if changed else table
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """An interrupt stays one: DuckDB makes an error of it, and others may follow."""
+    try:
+        yield
+    except Exception as error:
+        found: BaseException | None = error
+        while found is not None:
+            if str(found) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            found = found.__context__
+        raise
+
+
 def numbers(table: Table, column: str) -> Numbers:
     """A safe column as DuckDB compares and bins it."""
     dtype = table.dtype(column)
@@ -109,6 +123,7 @@ def _ticks(name: str, dtype: Any) -> str:
     return f"epoch_us({name})"
 
 
+@_interruptible()
 def _collect(frame: Any) -> Any:
     """The rows as Arrow has them, with durations in place of DuckDB's intervals."""
     import narwhals.stable.v2 as nw
@@ -192,24 +207,31 @@ def pinned(relation: Any) -> Iterator[Any]:
 
     What is kept is a temporary table, for which DuckDB uses the disk where memory is short.
     """
-    run = partial(relation.query, OWN)
-    with transaction(run):
-        if not _is_derived(relation):
+    # A statement for a relation binds it first: that takes a while for thousands of files, and a
+    # transaction that failed does not allow it. Only the connection ends such a transaction.
+    connection = getattr(relation, "_con", None)
+    run = partial(relation.query, OWN) if connection is None else connection.sql
+    with _interruptible(), transaction(run, getattr(connection, "rollback", None)):
+        if not _is_derived(relation, run):
             yield relation
             return
         name = f"dpq_{uuid4().hex}"
-        run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
         try:
-            yield run(f"SELECT * FROM {name}")
+            relation.query(OWN, f"CREATE TEMP TABLE {name} AS SELECT * FROM {OWN}")
+            yield relation.query(OWN, f"SELECT * FROM {name}")
         finally:
             with suppress(duckdb.Error):  # a transaction that failed takes the table with it
                 run(f"DROP TABLE IF EXISTS {name}")
 
 
 @contextmanager
-def transaction(run: Callable[[str], Any]) -> Iterator[None]:
-    """A transaction of our own, which sees one state of all tables; none within the user's."""
-    if _number(run) == _number(run):  # outside of transactions, every statement is one
+def transaction(run: Callable[[str], Any], rollback: Callable[[], Any] | None) -> Iterator[None]:
+    """A transaction of our own, which sees one state of all tables.
+
+    There is none where it could not be ended, nor within one of the user's: outside of
+    transactions, every statement is one and has a number of its own.
+    """
+    if rollback is None or _number(run) == _number(run):
         yield
         return
     run("BEGIN TRANSACTION")
@@ -217,18 +239,17 @@ def transaction(run: Callable[[str], Any]) -> Iterator[None]:
         yield
     finally:
         with suppress(duckdb.Error):  # it may have died with its connection
-            run("ROLLBACK")
+            rollback()
 
 
 def _number(run: Callable[[str], Any]) -> Any:
     return run("SELECT txid_current()").fetchall()
 
 
-def _is_derived(relation: Any) -> bool:
+def _is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
     """Whether rows are computed from more than a row each, or by chance; the plan tells."""
-    run = partial(relation.query, OWN)
-    plan = json.loads(run(f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1])
-    if not all(map(_is_plain, plan)):
+    steps = relation.query(OWN, f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1]
+    if not all(map(_is_plain, json.loads(steps))):
         return True
     texts = [relation.sql_query(), *(text for (text,) in run(HIDDEN).fetchall())]
     called = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", str(text))}

@@ -239,7 +239,7 @@ def _transaction(backend: Any) -> Iterator[None]:
     if backend.name == "duckdb":
         from dpquantiles.sources import duckdb
 
-        with duckdb.transaction(backend.con.execute):
+        with duckdb.transaction(backend.con.sql, backend.con.rollback):
             yield
     elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
         with backend.con.transaction():
