@@ -7,7 +7,7 @@ Cosmic Ray says what can go wrong in the modules that privacy rests on: another 
 number, a condition turned round, a loop that is left out. Each such error is put into a copy of the
 tree, and the tests of the module are run there until one fails. A seed fixes the order in which
 they are tried, so that a larger sample holds the smaller one. Rows are kept: a run that was cut off
-goes on where it stopped. `--again` tries once more what survived, after tests were added.
+goes on where it stopped. `--again` tries what survived once more, with more tests.
 """
 
 import argparse
@@ -40,7 +40,10 @@ LEFT_OUT = ("core/ExceptionReplacer",)
 """It fails on names with a dot, and puts in one that is not defined."""
 
 CONTRACT = ("contract/test_budgets.py", "contract/test_mechanisms.py")
-"""What is asked of every mechanism."""
+"""What is asked of every mechanism; the second takes a minute."""
+
+NEAR, WIDE = 1, 2
+"""How far tests are looked for, and how far for what survived the nearest."""
 
 Position = tuple[int, int]
 Place = tuple[str, int, int, str]
@@ -151,25 +154,30 @@ def _dotted(module: Path) -> str:
 
 
 @cache
-def tests_of(module: Path) -> tuple[str, ...]:
+def tests_of(module: Path, steps: int) -> tuple[str, ...]:
     """Test files, nearest first: named after the module, of its package, or after its importers.
 
-    Importers of importers count as well. Of the mechanisms only the contract of all is for each of
-    them: the rest takes minutes, and asks about others.
+    `steps` says how far importers of importers count. The tests of other mechanisms take minutes
+    and ask about others; what is asked of every mechanism counts in their place.
     """
     near, layer = [module], [module]
-    for _ in range(2):
+    for _ in range(steps):
         names = {_dotted(one) for one in layer}
         layer = [other for other in modules() if other not in near and names & _imports(other)]
         layer = [other for other in layer if other.stem != "__init__"]
         near += layer
+    named, *others = (_named_after(one) for one in near)
     package = module.relative_to(SOURCE).parts[0]
-    named, *others = (f"{one.relative_to(SOURCE).parts[0]}/test_{one.stem}*.py" for one in near)
-    patterns = (named, *others, *CONTRACT)
+    patterns = (named, *others, *CONTRACT[:steps])
     if package != "mechanisms":
         patterns = (named, f"{package}/test_*.py", *others)
     found = (path for pattern in patterns for path in sorted((ROOT / "tests").glob(pattern)))
     return tuple(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
+
+
+def _named_after(module: Path) -> str:
+    """The tests of a law are those of its mechanism."""
+    return f"{module.relative_to(SOURCE).parts[0]}/test_{module.stem.removesuffix('_law')}*.py"
 
 
 def copy_tree(folder: Path) -> Path:
@@ -185,7 +193,7 @@ def copy_tree(folder: Path) -> Path:
 
 def check_baseline(tree: Path, path: Path) -> None:
     """The tests pass without mutants, and leave their compiled files behind."""
-    files = sorted({file for module in modules() for file in tests_of(module)})
+    files = sorted({file for module in modules() for file in tests_of(module, WIDE)})
     folders = (tree / "src", tree / "tests")
     text = b"".join(path.read_bytes() for one in folders for path in sorted(one.rglob("*.py")))
     baseline = Baseline(digest=hashlib.sha256(text).hexdigest()[:16])
@@ -198,7 +206,7 @@ def check_baseline(tree: Path, path: Path) -> None:
         keep(baseline, found)
 
 
-def attempt(tree: Path, mutant: Mutant) -> rows.Found:
+def attempt(tree: Path, mutant: Mutant, steps: int) -> rows.Found:
     """The fate of one mutant."""
     module = tree / mutant.module
     original = module.read_text("utf-8")
@@ -208,7 +216,7 @@ def attempt(tree: Path, mutant: Mutant) -> rows.Found:
     module.write_text(mutant.text, "utf-8")
     start = time.monotonic()
     try:
-        found = first_failure(tree, tests_of(Path(mutant.module)))
+        found = first_failure(tree, tests_of(Path(mutant.module), steps))
     finally:
         module.write_text(original, "utf-8")
     return {**found, "seconds": round(time.monotonic() - start, 1)}
@@ -272,10 +280,10 @@ def main() -> None:
         known = rows.read(options.rows)
         if options.again:
             known = {key: row for key, row in known.items() if row["outcome"] != SURVIVED}
-        left = rows.missing(chosen, known)
+        left, steps = rows.missing(chosen, known), WIDE if options.again else NEAR
         with rows.appending(options.rows) as keep, progress.shown("mutants", len(left)) as step:
             for mutant in left:
-                keep(mutant, attempt(tree, mutant))
+                keep(mutant, attempt(tree, mutant, steps))
                 step()
     print(report(chosen, rows.read(options.rows), len(every)))
 
