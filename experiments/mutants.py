@@ -39,11 +39,8 @@ COPIED = ("src", "tests", "benchmarks", "experiments", "docs", "pyproject.toml",
 LEFT_OUT = ("core/ExceptionReplacer",)
 """It fails on names with a dot, and puts in one that is not defined."""
 
-CONTRACT = ("contract/test_budgets.py", "contract/test_mechanisms.py")
+CONTRACT = ["contract/test_budgets.py", "contract/test_mechanisms.py"]
 """What is asked of every mechanism; the second takes a minute."""
-
-NEAR, WIDE = 1, 2
-"""How far tests are looked for, and how far for what survived the nearest."""
 
 Position = tuple[int, int]
 Place = tuple[str, int, int, str]
@@ -154,30 +151,32 @@ def _dotted(module: Path) -> str:
 
 
 @cache
-def tests_of(module: Path, steps: int) -> tuple[str, ...]:
+def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
     """Test files, nearest first: named after the module, of its package, or after its importers.
 
-    `steps` says how far importers of importers count. The tests of other mechanisms take minutes
-    and ask about others; what is asked of every mechanism counts in their place.
+    Without a test of its own it has those of its importers. `wide` adds importers of importers. The
+    tests of other mechanisms take minutes and ask about others; what is asked of every mechanism
+    counts in their place.
     """
-    near, layer = [module], [module]
-    for _ in range(steps):
+    package = module.relative_to(SOURCE).parts[0]
+    near, layer, found = [module], [module], _named_after(module)
+    while layer and (wide or not found) and len(near) < len(modules()):
         names = {_dotted(one) for one in layer}
         layer = [other for other in modules() if other not in near and names & _imports(other)]
         layer = [other for other in layer if other.stem != "__init__"]
         near += layer
-    named, *others = (_named_after(one) for one in near)
-    package = module.relative_to(SOURCE).parts[0]
-    patterns = (named, *others, *CONTRACT[:steps])
-    if package != "mechanisms":
-        patterns = (named, f"{package}/test_*.py", *others)
-    found = (path for pattern in patterns for path in sorted((ROOT / "tests").glob(pattern)))
+        found += [file for one in layer for file in _named_after(one)]
+    own = [f"{package}/test_*.py"]
+    if package == "mechanisms":
+        own = CONTRACT if wide else CONTRACT[:1]
+    found += [path for pattern in own for path in sorted((ROOT / "tests").glob(pattern))]
     return tuple(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
 
 
-def _named_after(module: Path) -> str:
+def _named_after(module: Path) -> list[Path]:
     """The tests of a law are those of its mechanism."""
-    return f"{module.relative_to(SOURCE).parts[0]}/test_{module.stem.removesuffix('_law')}*.py"
+    package, stem = module.relative_to(SOURCE).parts[0], module.stem.removesuffix("_law")
+    return sorted((ROOT / "tests" / package).glob(f"test_{stem}*.py"))
 
 
 def copy_tree(folder: Path) -> Path:
@@ -193,7 +192,7 @@ def copy_tree(folder: Path) -> Path:
 
 def check_baseline(tree: Path, path: Path) -> None:
     """The tests pass without mutants, and leave their compiled files behind."""
-    files = sorted({file for module in modules() for file in tests_of(module, WIDE)})
+    files = sorted({file for module in modules() for file in tests_of(module, True)})
     folders = (tree / "src", tree / "tests")
     text = b"".join(path.read_bytes() for one in folders for path in sorted(one.rglob("*.py")))
     baseline = Baseline(digest=hashlib.sha256(text).hexdigest()[:16])
@@ -206,7 +205,7 @@ def check_baseline(tree: Path, path: Path) -> None:
         keep(baseline, found)
 
 
-def attempt(tree: Path, mutant: Mutant, steps: int) -> rows.Found:
+def attempt(tree: Path, mutant: Mutant, *, wide: bool) -> rows.Found:
     """The fate of one mutant."""
     module = tree / mutant.module
     original = module.read_text("utf-8")
@@ -216,7 +215,7 @@ def attempt(tree: Path, mutant: Mutant, steps: int) -> rows.Found:
     module.write_text(mutant.text, "utf-8")
     start = time.monotonic()
     try:
-        found = first_failure(tree, tests_of(Path(mutant.module), steps))
+        found = first_failure(tree, tests_of(Path(mutant.module), wide))
     finally:
         module.write_text(original, "utf-8")
     return {**found, "seconds": round(time.monotonic() - start, 1)}
@@ -280,10 +279,10 @@ def main() -> None:
         known = rows.read(options.rows)
         if options.again:
             known = {key: row for key, row in known.items() if row["outcome"] != SURVIVED}
-        left, steps = rows.missing(chosen, known), WIDE if options.again else NEAR
+        left = rows.missing(chosen, known)
         with rows.appending(options.rows) as keep, progress.shown("mutants", len(left)) as step:
             for mutant in left:
-                keep(mutant, attempt(tree, mutant, steps))
+                keep(mutant, attempt(tree, mutant, wide=options.again))
                 step()
     print(report(chosen, rows.read(options.rows), len(every)))
 
