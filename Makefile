@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
+MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 
 .PHONY: demo test test-slow test-modin lint bench bench-groups bench-sources figures accuracy-table \
-	choice-table planning-table interval-coverage paper paper-quick clean
+	choice-table planning-table interval-coverage mutants paper paper-quick clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
@@ -48,6 +49,11 @@ accuracy-table: $(DEVELOPMENT)
 interval-coverage: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.interval_coverage
 
+# Rows are kept: a run that was cut off goes on where it stopped. AGAIN=1 tries what survived once
+# more, with more tests.
+mutants: $(MUTANTS)
+	nice $(BIN)/python -m experiments.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again)
+
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
 paper: $(PAPER)
 	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
@@ -80,6 +86,10 @@ $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(RUNTIME) $(PAPER)
+
+$(MUTANTS): $(DEVELOPMENT)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mutants]'
+	@touch $@
 
 $(MODIN)/.modin: pyproject.toml
 	$(PYTHON) -m venv $(MODIN)

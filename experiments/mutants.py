@@ -66,7 +66,9 @@ class Mutant:
     def text(self) -> str:
         """The whole text of its module."""
         operator = plugins.get_operator(self.operator)()
-        return str(mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence))
+        text = mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence)
+        assert isinstance(text, str), f"{self} must change something"
+        return text
 
 
 @dataclass(frozen=True, kw_only=True)
