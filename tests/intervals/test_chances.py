@@ -8,7 +8,7 @@ import pytest
 
 from dpquantiles import Intervals
 from dpquantiles.intervals import MeasuredRanks, tails
-from dpquantiles.intervals.ranks import Floats
+from dpquantiles.intervals.tails import Floats
 from tests.intervals.test_ranks import measured
 from tests.mechanisms.mutation import mutate
 
