@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
+MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 
 .PHONY: demo test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
@@ -56,6 +57,11 @@ interval-coverage: $(DEVELOPMENT)
 hostile-intervals: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.hostile_intervals
 
+# Rows are kept: a run that was cut off goes on where it stopped. AGAIN=1 tries what survived once
+# more, with more tests.
+mutants: $(MUTANTS)
+	nice $(BIN)/python -m experiments.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again)
+
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
 paper: $(PAPER)
 	$(BIN)/python -m experiments.paper $(if $(GOODREADS),--goodreads $(GOODREADS))
@@ -88,6 +94,10 @@ $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(RUNTIME) $(PAPER)
+
+$(MUTANTS): $(DEVELOPMENT)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mutants]'
+	@touch $@
 
 $(MODIN)/.modin: pyproject.toml
 	$(PYTHON) -m venv $(MODIN)

@@ -15,12 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import scipy.stats  # type: ignore[import-untyped]  # noqa: F401
+import scipy.stats  # noqa: F401
 
 OF_THE_PROJECT = ("dpquantiles", "tests", "benchmarks", "experiments")
 MOST_MEMORY = 6 << 30
 SURVIVED, KILLED, TIMED_OUT = "survived", "killed", "timed out"
 
+
+NOTHING_TO_DO = 5
+"""What pytest ends with when no test was chosen."""
+
+OPTIONS = ("-x", "-p", "no:cacheprovider", "-k", "not mutants")
+"""Until the first failure, and without the tests that check whether other tests can fail."""
 
 MOST_SECONDS = 90
 """For one test, or to collect all; the slowest takes some seconds, on a busy machine more."""
@@ -81,5 +87,5 @@ def _child(tree: Path, arguments: Sequence[str], compiled: bool, telling: Any) -
     for stream in (1, 2):
         os.dup2(silence, stream)
     first = FirstFailure()
-    code = pytest.main(["-x", "-p", "no:cacheprovider", *arguments], plugins=[first])
-    telling.send("" if code == 0 else first.name or f"pytest ended with {code}")
+    code = pytest.main([*OPTIONS, *arguments], plugins=[first])
+    telling.send("" if code in (0, NOTHING_TO_DO) else first.name or f"pytest ended with {code}")

@@ -7,7 +7,7 @@ Cosmic Ray says what can go wrong in the modules that privacy rests on: another 
 number, a condition turned round, a loop that is left out. Each such error is put into a copy of the
 tree, and the tests of the module are run there until one fails. A seed fixes the order in which
 they are tried, so that a larger sample holds the smaller one. Rows are kept: a run that was cut off
-goes on where it stopped. `--again` tries once more what survived, after tests were added.
+goes on where it stopped. `--again` tries what survived once more, with more tests.
 """
 
 import argparse
@@ -39,8 +39,8 @@ COPIED = ("src", "tests", "benchmarks", "experiments", "docs", "pyproject.toml",
 LEFT_OUT = ("core/ExceptionReplacer",)
 """It fails on names with a dot, and puts in one that is not defined."""
 
-CONTRACT = ("contract/test_budgets.py", "contract/test_mechanisms.py")
-"""What is asked of every mechanism."""
+CONTRACT = ["contract/test_budgets.py", "contract/test_mechanisms.py"]
+"""What is asked of every mechanism; the second takes a minute."""
 
 Position = tuple[int, int]
 Place = tuple[str, int, int, str]
@@ -66,7 +66,9 @@ class Mutant:
     def text(self) -> str:
         """The whole text of its module."""
         operator = plugins.get_operator(self.operator)()
-        return str(mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence))
+        text = mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence)
+        assert isinstance(text, str), f"{self} must change something"
+        return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,25 +153,32 @@ def _dotted(module: Path) -> str:
 
 
 @cache
-def tests_of(module: Path) -> tuple[str, ...]:
+def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
     """Test files, nearest first: named after the module, of its package, or after its importers.
 
-    Importers of importers count as well. Of the mechanisms only the contract of all is for each of
-    them: the rest takes minutes, and asks about others.
+    Without a test of its own it has those of its importers. `wide` adds importers of importers. The
+    tests of other mechanisms take minutes and ask about others; what is asked of every mechanism
+    counts in their place.
     """
-    near, layer = [module], [module]
-    for _ in range(2):
+    package = module.relative_to(SOURCE).parts[0]
+    near, layer, found = [module], [module], _named_after(module)
+    while layer and (wide or not found) and len(near) < len(modules()):
         names = {_dotted(one) for one in layer}
         layer = [other for other in modules() if other not in near and names & _imports(other)]
         layer = [other for other in layer if other.stem != "__init__"]
         near += layer
-    package = module.relative_to(SOURCE).parts[0]
-    named, *others = (f"{one.relative_to(SOURCE).parts[0]}/test_{one.stem}*.py" for one in near)
-    patterns = (named, *others, *CONTRACT)
-    if package != "mechanisms":
-        patterns = (named, f"{package}/test_*.py", *others)
-    found = (path for pattern in patterns for path in sorted((ROOT / "tests").glob(pattern)))
+        found += [file for one in layer for file in _named_after(one)]
+    own = [f"{package}/test_*.py"]
+    if package == "mechanisms":
+        own = CONTRACT if wide else CONTRACT[:1]
+    found += [path for pattern in own for path in sorted((ROOT / "tests").glob(pattern))]
     return tuple(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
+
+
+def _named_after(module: Path) -> list[Path]:
+    """The tests of a law are those of its mechanism."""
+    package, stem = module.relative_to(SOURCE).parts[0], module.stem.removesuffix("_law")
+    return sorted((ROOT / "tests" / package).glob(f"test_{stem}*.py"))
 
 
 def copy_tree(folder: Path) -> Path:
@@ -185,7 +194,7 @@ def copy_tree(folder: Path) -> Path:
 
 def check_baseline(tree: Path, path: Path) -> None:
     """The tests pass without mutants, and leave their compiled files behind."""
-    files = sorted({file for module in modules() for file in tests_of(module)})
+    files = sorted({file for module in modules() for file in tests_of(module, True)})
     folders = (tree / "src", tree / "tests")
     text = b"".join(path.read_bytes() for one in folders for path in sorted(one.rglob("*.py")))
     baseline = Baseline(digest=hashlib.sha256(text).hexdigest()[:16])
@@ -198,7 +207,7 @@ def check_baseline(tree: Path, path: Path) -> None:
         keep(baseline, found)
 
 
-def attempt(tree: Path, mutant: Mutant) -> rows.Found:
+def attempt(tree: Path, mutant: Mutant, *, wide: bool) -> rows.Found:
     """The fate of one mutant."""
     module = tree / mutant.module
     original = module.read_text("utf-8")
@@ -208,7 +217,7 @@ def attempt(tree: Path, mutant: Mutant) -> rows.Found:
     module.write_text(mutant.text, "utf-8")
     start = time.monotonic()
     try:
-        found = first_failure(tree, tests_of(Path(mutant.module)))
+        found = first_failure(tree, tests_of(Path(mutant.module), wide))
     finally:
         module.write_text(original, "utf-8")
     return {**found, "seconds": round(time.monotonic() - start, 1)}
@@ -275,7 +284,7 @@ def main() -> None:
         left = rows.missing(chosen, known)
         with rows.appending(options.rows) as keep, progress.shown("mutants", len(left)) as step:
             for mutant in left:
-                keep(mutant, attempt(tree, mutant))
+                keep(mutant, attempt(tree, mutant, wide=options.again))
                 step()
     print(report(chosen, rows.read(options.rows), len(every)))
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from dpquantiles import privacy
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import Demand, RecordingView, WindowView
 
 BUDGETS = {
     "pure": {"epsilon": 1.0},
@@ -65,6 +66,19 @@ def view_of(data: list[float], grid: Grid) -> dpq.ArrayView:
     return dpq.ArrayView(np.array(data, dtype=np.float64), grid)
 
 
+MAY_REFUSE = {"slice_quantiles"}
+"""Mechanisms for very many records, which refuse few of them."""
+
+
+def refusal(mechanism: Any, view: dpq.ArrayView) -> str:
+    """What a mechanism says when it refuses, or nothing."""
+    try:
+        mechanism.release(view, random.Random(1))
+    except ValueError as why:
+        return str(why)
+    return ""
+
+
 CASES = list(supported())
 IDS = [f"{name}-{budget.kind}-{budget.neighbors}" for name, budget in CASES]
 
@@ -75,13 +89,12 @@ def test_answers_have_the_shape_that_was_asked_for(name: str, budget: Guarantee,
     for grid, q in itertools.product(grids(name), QUANTILES):
         view = view_of(DATA[data], grid)
         mechanism = build(name, budget, q, view.n)
-        try:
-            release = mechanism.release(view, random.Random(1))
-        except ValueError:
+        if name in MAY_REFUSE and (why := refusal(mechanism, view)):
             # A refusal must follow from public numbers: other data of this size get it too.
-            with pytest.raises(ValueError, match=r"must|needs"):
-                mechanism.release(view_of([1.0] * view.n, grid), random.Random(1))
+            assert re.search("must|needs", why)
+            assert why == refusal(mechanism, view_of([1.0] * view.n, grid))
             continue
+        release = mechanism.release(view, random.Random(1))
         assert release.q == q
         assert len(release.values) == len(q)
         answers = [value for _, value in sorted(zip(q, release.values, strict=True))]
@@ -90,38 +103,95 @@ def test_answers_have_the_shape_that_was_asked_for(name: str, budget: Guarantee,
         assert ((steps >= 0) & (steps < grid.size)).all()
 
 
+@pytest.mark.parametrize("name", sorted(MAY_REFUSE))
+def test_what_may_refuse_few_records_answers_many(name: str) -> None:
+    for budget in (budget for known, budget in CASES if known == name):
+        view = view_of(PLENTY, GRIDS["reals"])
+        assert refusal(build(name, budget, (0.25, 0.75), view.n), view) == ""
+        assert refusal(build(name, budget, (0.25, 0.75), 1), view_of([1.0], GRIDS["reals"]))
+
+
+def covers(budget: Guarantee, promised: Guarantee) -> bool:
+    """Whether a promise is within a budget, in every one of its numbers."""
+    if isinstance(budget, ZCDP):
+        return not isinstance(promised, ApproxDP) and promised.concentrated().rho <= budget.rho
+    if isinstance(promised, ZCDP):
+        return False
+    delta = promised.delta if isinstance(promised, ApproxDP) else 0.0
+    allowed = budget.delta if isinstance(budget, ApproxDP) else 0.0
+    return promised.epsilon <= budget.epsilon and delta <= allowed
+
+
 @pytest.mark.parametrize(("name", "budget"), CASES, ids=IDS)
 def test_the_guarantee_is_no_stronger_than_the_budget_allows(name: str, budget: Guarantee) -> None:
-    mechanism = build(name, budget, (0.25, 0.5), 400)
-    promised = mechanism.guarantee
+    promised = build(name, budget, (0.25, 0.5), 400).guarantee
     assert promised.neighbors == budget.neighbors
     assert promised.research_only == MECHANISMS[name].profile.research_only
-    if isinstance(promised, PureDP) and isinstance(budget, ZCDP):
-        assert promised.concentrated().rho <= budget.rho
-    elif isinstance(promised, PureDP):
-        assert isinstance(budget, (PureDP, ApproxDP))
-        assert promised.epsilon <= budget.epsilon
-    elif isinstance(promised, ApproxDP):
-        assert isinstance(budget, ApproxDP)
-        assert (promised.epsilon, promised.delta) <= (budget.epsilon, budget.delta)
-    else:
-        assert isinstance(promised, ZCDP)
-        assert isinstance(budget, ZCDP)
-        assert promised.rho <= budget.rho
+    assert covers(budget, promised)
+
+
+@pytest.mark.parametrize(
+    ("budget", "promised"),
+    [
+        (ApproxDP(epsilon=1.0, delta=1e-6), ApproxDP(epsilon=0.5, delta=1e-5)),
+        (ApproxDP(epsilon=1.0, delta=1e-6), ApproxDP(epsilon=1.5, delta=1e-7)),
+        (ApproxDP(epsilon=1.0, delta=1e-6), ZCDP(rho=1e-3)),
+        (PureDP(epsilon=1.0), ApproxDP(epsilon=0.5, delta=1e-9)),
+        (PureDP(epsilon=1.0), PureDP(epsilon=1.1)),
+        (ZCDP(rho=0.5), PureDP(epsilon=1.1)),
+        (ZCDP(rho=0.5), ApproxDP(epsilon=0.1, delta=1e-9)),
+    ],
+    ids=str,
+)
+def test_a_promise_beyond_the_budget_is_noticed(budget: Guarantee, promised: Guarantee) -> None:
+    assert covers(budget, budget)
+    assert not covers(budget, promised)
+
+
+ALL_RECORDS = {"fitted", "adaptive_tree", "paper_joint_exp"}
+"""Mechanisms that read every record, and nothing else."""
+
+ANY_RECORD = {"recursive_joint_exp", "approx_quantiles", "slice_quantiles"}
+"""Mechanisms that read few records, but may read any: which ones depends on what was drawn."""
+
+
+def check_demand(name: str, mechanism: Any, view: dpq.ArrayView) -> None:
+    """What is asked for was demanded; who demands everything is known here, and why."""
+    recording = RecordingView(view)
+    whole = mechanism.release(recording, random.Random(5))
+    demand = mechanism.demand(view.n, view.grid)
+    everything = set(demand.index.tolist()) == set(range(view.n))
+    assert everything == (name in ALL_RECORDS | ANY_RECORD)
+    assert recording.asked_index <= set(demand.index.tolist())
+    if name in ANY_RECORD:
+        assert len(recording.asked_index) < view.n / 2
+        return
+    # The others need all of it, and can do with it.
+    assert recording.asked_index == set(demand.index.tolist())
+    assert recording.asked_steps == set(demand.steps.tolist())
+    held = WindowView.of(view, demand)
+    assert mechanism.release(held, random.Random(5)).values == whole.values
 
 
 @pytest.mark.parametrize(("name", "budget"), CASES, ids=IDS)
 def test_nothing_outside_the_demand_is_asked_for(name: str, budget: Guarantee) -> None:
     view = view_of(PLENTY, GRIDS["reals"])
-    mechanism = build(name, budget, (0.25, 0.75), view.n)
-    recording = RecordingView(view)
-    whole = mechanism.release(recording, random.Random(5))
+    check_demand(name, build(name, budget, (0.25, 0.75), view.n), view)
+
+
+@pytest.mark.parametrize("name", ["joint_exp", "ind_exp", "agg_tree", "fitted"])
+def test_a_mechanism_that_demands_more_or_less_than_it_asks_for_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = view_of(PLENTY, GRIDS["reals"])
+    mechanism = build(name, PureDP(epsilon=1.0), (0.25, 0.75), view.n)
     demand = mechanism.demand(view.n, view.grid)
-    assert recording.asked_index <= set(demand.index.tolist())
-    assert recording.asked_steps <= set(demand.steps.tolist()) or demand.runs == (range(view.n),)
-    if not recording.asked_steps or len(demand.steps):
-        held = WindowView.of(view, demand)
-        assert mechanism.release(held, random.Random(5)).values == whole.values
+    less = Demand(runs=(range(10, 20),), steps=demand.steps[1:])
+    more = Demand(runs=(range(view.n - (name == "fitted")),), steps=np.arange(100))
+    for wrong in (less, more):
+        monkeypatch.setattr(type(mechanism), "demand", lambda *_, wrong=wrong: wrong)
+        with pytest.raises((AssertionError, LookupError)):
+            check_demand(name, mechanism, view)
 
 
 @pytest.mark.parametrize(("name", "budget"), CASES, ids=IDS)

@@ -193,3 +193,14 @@ def check_answers(mechanism: Any, records: Sequence[int], points: int) -> None:
     in_order = [values[place] for place in np.argsort(mechanism.q, kind="stable")]
     assert in_order == sorted(in_order)
     assert all(0 <= value < points for value in values)
+
+
+def refusal(mechanism: RecursiveJointExp, view: Any) -> str:
+    """What a release says when it refuses, or nothing; its draws are left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RecursiveLaw, "draw", lambda law, _: (0,) * len(law.order))
+        try:
+            mechanism.release(view, random.Random(1))
+        except ValueError as why:
+            return str(why)
+    return ""

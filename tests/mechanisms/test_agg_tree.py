@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles import entropy
 from dpquantiles.entropy import SEEDED_NOTE
 from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import draws, tree
@@ -21,6 +22,7 @@ from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import RecordingView, WindowView
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
+from tests.mechanisms.mutation import mutate
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")
@@ -243,6 +245,29 @@ def test_merged_counts_add_up(neighbors: str) -> None:
     exact = noiseless(mechanism, [0, 1]).merge(noiseless(mechanism, [3]))
     assert (flat(exact) == flat(noiseless(mechanism, [0, 1, 3]))).all()
     assert exact.guarantee is None
+
+
+def check_seeded_merges() -> None:
+    """One tree whose noise can be taken away is enough: what it is merged with is no help."""
+    mechanism = small("swap", epsilon=1.0)
+    private = mechanism.tree(view_of([0, 1], POINTS), random.SystemRandom())
+    seeded = mechanism.tree(view_of([3], POINTS), random.Random(1))
+    assert private.guarantee is not None
+    for both in (private.merge(seeded), seeded.merge(private), seeded.merge(seeded)):
+        assert both.guarantee is None
+        assert both.quantiles(0.5).guarantee is None
+        assert both.quantiles(0.5).note == both.note == entropy.SEEDED_NOTE
+
+
+def test_a_seeded_tree_takes_the_guarantee_of_what_it_is_merged_with() -> None:
+    check_seeded_merges()
+
+
+@pytest.mark.parametrize("note", ["self.note and other.note", "self.note", "other.note", '""'])
+def test_mutants_of_merging_are_caught(note: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch, ReleasedTree.merge, "self.note or other.note", note)
+    with pytest.raises(AssertionError):
+        check_seeded_merges()
 
 
 def test_unlike_trees_are_not_merged() -> None:

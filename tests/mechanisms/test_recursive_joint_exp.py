@@ -14,7 +14,8 @@ import dpquantiles as dpq
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
+from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.mechanisms.recursive_joint_exp import (
     Node,
     RecursiveJointExp,
@@ -252,6 +253,33 @@ def test_the_shares_add_up_to_the_budget() -> None:
     assert 0.3 * (1 - 1e-12) < 2 * 3 * swap.node_epsilon <= 0.3
     budget = PureDP(epsilon=0.3, neighbors=Neighbors.ADD_REMOVE)
     assert 0.1 * (1 - 1e-12) < RecursiveJointExp.within(budget, q=q).node_epsilon <= 0.1
+
+
+@pytest.mark.parametrize(
+    ("family", "m", "epsilon"),
+    [(RecursiveJointExp, 99, 6e-5), (ApproximateQuantiles, 3, 4e-6)],
+)
+@pytest.mark.parametrize("bought", [False, True])
+def test_refusals_follow_from_the_size_alone(
+    family: type[RecursiveJointExp],
+    m: int,
+    epsilon: float,
+    bought: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some sizes are refused and some are not; what the records are never matters."""
+    spent = epsilon / (1 - COUNT_SHARE) if bought else epsilon
+    mechanism = family(q=(0.5,) * m, epsilon=spent, neighbors="add-remove")
+    seen = {}
+    for size in (0, 1, 10**6, 10**12):
+        monkeypatch.setattr(PrivateCount, "draw", lambda *_, size=size: size)
+        sized = mechanism if bought else replace(mechanism, size=size)
+        views = [checks.view_of(records, 5) for records in ([], [3], [0, 1, 2] * 30)]
+        found = {trees.refusal(sized, view) for view in views}
+        assert len(found) == 1
+        seen[size] = found.pop()
+    assert seen[0] == seen[1] == ""
+    assert "ranks" in seen[10**12]
 
 
 @pytest.mark.parametrize(

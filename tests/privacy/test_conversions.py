@@ -89,7 +89,7 @@ def test_bounded_range_rho_has_the_known_values(eta: float, known: float) -> Non
     assert privacy.bounded_range_rho(eta) == pytest.approx(known, rel=3e-4)
 
 
-@pytest.mark.parametrize("eta", [1e-6, 0.0099, 0.0101, 0.5, 3.0, 50.0, 900.0])
+@pytest.mark.parametrize("eta", [1e-6, 0.0099, 0.0101, 0.5, 3.0, 9.0, 15.0, 50.0, 900.0])
 def test_bounded_range_and_its_inverse_agree(eta: float) -> None:
     rho = privacy.bounded_range_rho(eta)
     assert rho <= eta**2 / 8 * (1 + 1e-9)
