@@ -33,7 +33,7 @@ def another_database(path: Path) -> None:
 def newer(path: Path) -> None:
     Ledger(path, epsilon=3.0)
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA application_id = {file.APPLICATION + 2}")
+    connection.execute(f"PRAGMA application_id = {file.APPLICATION + file.FORMAT + 1}")
     connection.commit()
     connection.close()
 

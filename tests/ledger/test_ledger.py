@@ -301,6 +301,16 @@ def test_the_rule_stands_in_the_first_entry(ledger: Ledger, path: Path) -> None:
         Ledger(path.with_name("next.db"))
 
 
+def test_a_ledger_with_a_rule_does_not_pass_for_one_without(ledger: Ledger, path: Path) -> None:
+    """Earlier software would grant by its own rule; it refuses the second format."""
+    image = bytearray(path.read_bytes())
+    assert image[68:72] == (file.APPLICATION + 2).to_bytes(4, "big")
+    image[71] = 1
+    path.write_bytes(image)
+    with pytest.raises(LedgerError, match="not the file around them"):
+        Ledger(path).verify()
+
+
 def before_filters(path: Path, budget: Guarantee, costs: list[Guarantee]) -> Ledger:
     """A ledger as it was written before charges were counted by one order."""
     first = {"action": "budget", "budget": budget.to_dict(), "ledger": "0"}
@@ -319,6 +329,7 @@ def before_filters(path: Path, budget: Guarantee, costs: list[Guarantee]) -> Led
 def test_ledgers_before_filters_go_on_where_the_rule_grants_all(path: Path) -> None:
     budget = ApproxDP(epsilon=1.0, delta=1e-6)
     ledger = before_filters(path, budget, [PureDP(epsilon=0.25), PureDP(epsilon=0.25)])
+    assert path.read_bytes()[68:72] == (file.APPLICATION + 1).to_bytes(4, "big")
     assert (ledger.verify(), ledger.spent("payroll")) == (ledger.head, 0.5)
     ledger.charge(PureDP(epsilon=0.5), dataset="payroll")
     assert ledger.remaining("payroll") == 0.0

@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,10 @@ from dpquantiles.errors import LedgerError
 from dpquantiles.ledger.entries import Entry
 from dpquantiles.ledger.locks import turn, undivided
 
-FORMAT = 1
+FORMAT = 2
+"""The first format names no rule in its first entry. Software that knows only that one grants by
+another rule, so it must not charge a ledger that has one."""
+
 APPLICATION = int.from_bytes(b"dpq\0", "big")
 """SQLite's application id is this plus the format, so that a newer ledger is known as one."""
 
@@ -89,7 +92,7 @@ def identify(path: Path) -> None:
     format_number = found - APPLICATION
     if not 0 < format_number <= NEWEST_FORMAT:
         raise LedgerError(f"'{path}' is not a ledger; name another file")
-    if format_number != FORMAT:
+    if format_number > FORMAT:
         raise LedgerError(
             f"ledger '{path}' was written by a newer version of dpquantiles (format "
             f"{format_number}, this version knows {FORMAT}); upgrade dpquantiles"
@@ -229,10 +232,11 @@ def _empty_log(connection: sqlite3.Connection) -> None:
             raise LedgerError("other processes kept the ledger busy; nothing was released")
 
 
-def build(connection: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+def build(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     """A ledger in an empty database: the same entries always give the same pages."""
+    known = FORMAT if "rule" in entries[0].content else 1
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute(f"PRAGMA application_id = {APPLICATION + FORMAT}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION + known}")
     for statement in SCHEMA:
         connection.execute(statement)
     Table(connection).append(entries)
