@@ -22,7 +22,7 @@ FORMATS = ("table", "json")
 
 Full = Annotated[
     bool,
-    typer.Option("--full/--quick", help="About twenty minutes of checks, or about one."),
+    typer.Option("--full/--quick", help="A quarter of an hour of checks, or a minute."),
 ]
 Names = Annotated[
     list[str] | None,
