@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +45,17 @@ def test_named_mechanisms_are_audited_alone() -> None:
     assert {finding.subject for finding in found.findings} == {"agg_tree"}
     with pytest.raises(ValueError, match="mechanism must be one of"):
         dpq.audit(mechanisms=["joint"])
+
+
+def test_auditing_is_loaded_when_it_is_asked_for() -> None:
+    code = "import sys, dpquantiles; print([n for n in sys.modules if 'auditing.' in n])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['dpquantiles.auditing.findings']"
+
+
+def test_all_but_research_say_how_they_divide_a_budget() -> None:
+    research = {name for name in MECHANISMS if MECHANISMS[name].profile.research_only}
+    assert set(spending.PARTS) == set(MECHANISMS) - research
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

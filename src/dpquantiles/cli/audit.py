@@ -22,7 +22,7 @@ FORMATS = ("table", "json")
 
 Full = Annotated[
     bool,
-    typer.Option("--full/--quick", help="A quarter of an hour of checks, or a minute."),
+    typer.Option("--full/--quick", help="Ten minutes of checks, or one."),
 ]
 Names = Annotated[
     list[str] | None,
