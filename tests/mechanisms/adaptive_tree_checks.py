@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpquantiles.auditing.explorer import Explorer
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
-from tests.mechanisms.joint_exp_checks import Answer, Explorer, neighbor_pairs, view_of
+from tests.mechanisms.joint_exp_checks import Answer, neighbor_pairs, view_of
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 import dpquantiles as dpq
+from dpquantiles.auditing.explorer import Explorer
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
@@ -126,38 +127,6 @@ def worst_loss(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> fl
 def check_private(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> None:
     """No loss above epsilon."""
     assert worst_loss(mechanism, sizes, points) <= mechanism.epsilon * (1 + 1e-9)
-
-
-class Explorer:
-    """Replays a sampler along every sequence of its choices and adds up the probabilities."""
-
-    def __init__(self) -> None:
-        self.script: list[int] = []
-        self.position = 0
-        self.probability = 1.0
-        self.options: list[int] = []
-
-    def choose(self, weights: Sequence[float]) -> int:
-        """Take the scripted choice, or the first possible one where the script ends."""
-        possible = [i for i, w in enumerate(weights) if w > 0]
-        if self.position == len(self.script):
-            self.script.append(0)
-            self.options.append(len(possible))
-        choice = possible[self.script[self.position]]
-        self.position += 1
-        self.probability *= weights[choice] / math.fsum(weights)
-        return choice
-
-    def advance(self) -> bool:
-        """Move to the next sequence of choices; False when all are done."""
-        while self.script and self.script[-1] + 1 == self.options[-1]:
-            self.script.pop()
-            self.options.pop()
-        if not self.script:
-            return False
-        self.script[-1] += 1
-        self.position, self.probability = 0, 1.0
-        return True
 
 
 def sampler_distribution(law: JointExpLaw, patch: Callable[..., None]) -> dict[Answer, float]:

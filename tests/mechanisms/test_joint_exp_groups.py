@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.auditing.explorer import Explorer
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.mechanisms import joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.views.groups import Groups
-from tests.mechanisms.joint_exp_checks import Answer, Explorer, all_answers, fit
+from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -39,7 +39,7 @@ def audit(
         confidence: The chance, at least, that a true claim passes the statistical checks, all of
             them together.
         mechanisms: Without a function, the names of the mechanisms to audit; all by default.
-        full: Without a function, about twenty minutes of checks in place of one.
+        full: Without a function, about ten minutes of checks in place of one.
         progress: Without a function, is told before each check how many are done, of how many,
             and what comes next.
 

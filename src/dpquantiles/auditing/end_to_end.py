@@ -21,12 +21,15 @@ from dpquantiles.sources import frames
 BOUNDS = (0, 4)
 PAIRS = {
     Neighbors.SWAP: ((0, 0, 2), (0, 2, 4)),
-    Neighbors.ADD_REMOVE: ((4, 4, 4), (1, 4, 4, 4)),
+    Neighbors.ADD_REMOVE: ((0,), (0, 4)),
 }
 """Small neighbors that most mechanisms tell apart about as well as any."""
 
-SIZE = 3
+SIZE = 1
 """The stated number of records under add-remove neighbors."""
+
+EPSILON = 2.0
+"""The claim: at less, many more draws are needed to see any loss, at more to see all of it."""
 
 DELTA = 0.01
 """For mechanisms that promise an epsilon only together with a delta."""
@@ -83,24 +86,24 @@ def _mechanisms(names: Iterable[str]) -> Iterator[Planned]:
 def _extras() -> Iterator[Planned]:
     """What releases do beside drawing from one mechanism on a small grid."""
     for relation in Neighbors:
-        yield _single(f"{AUTO}, no bounds", relation, {"epsilon": 1.0, "q": PAIR})
-    joint = {"epsilon": 1.0, "q": PAIR, "bounds": BOUNDS, "mechanism": "joint_exp"}
+        yield _single(f"{AUTO}, no bounds", relation, {"epsilon": EPSILON, "q": PAIR})
+    joint = {"epsilon": EPSILON, "q": PAIR, "bounds": BOUNDS, "mechanism": "joint_exp"}
     yield _single("a bought size", Neighbors.ADD_REMOVE, joint)
     for relation in Neighbors:
         yield _single("intervals", relation, {**joint, "intervals": True})
 
 
 def asked(name: str, relation: str) -> dict[str, Any]:
-    """A budget near epsilon 1 that the mechanism can meet, and a public size if it wants one."""
+    """A budget of about EPSILON that the mechanism can meet, and a public size if it wants one."""
     profile = registry.MECHANISMS[name].profile
     options: dict[str, Any] = {"neighbors": str(relation)}
     if relation == Neighbors.ADD_REMOVE and profile.uses_size:
         options["size"] = SIZE
     if "pure" in profile.kinds:
-        return {**options, "epsilon": 1.0}
+        return {**options, "epsilon": EPSILON}
     if "approximate" in profile.kinds:
-        return {**options, "epsilon": 1.0, "delta": DELTA}
-    return {**options, "rho": 0.5}
+        return {**options, "epsilon": EPSILON, "delta": DELTA}
+    return {**options, "rho": EPSILON**2 / 2}
 
 
 def _single(subject: str, relation: str, options: dict[str, Any]) -> Planned:
@@ -131,7 +134,7 @@ def _by_group() -> Iterator[Planned]:
     joint = {"bounds": BOUNDS, "mechanism": "joint_exp"}
     for relation in Neighbors:
         draws = partial(_groups, backend, {**joint, **asked("joint_exp", relation)})
-        stated = budget(epsilon=1.0, neighbors=relation)
+        stated = budget(epsilon=EPSILON, neighbors=relation)
         yield Planned("groups", stated, PAIRS[relation], draws)
     spent = {"epsilon": KEYS_EPSILON, "delta": KEYS_DELTA, "neighbors": Neighbors.ADD_REMOVE}
     draws = partial(_groups, backend, {**joint, **spent, "keys": "private"})

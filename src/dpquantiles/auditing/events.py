@@ -12,7 +12,7 @@ on the outputs that `reference` marks, and on no others.
                privacy", CCS 2012)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class Look(NamedTuple):
 def looks(outputs: Sequence[Any], reference: Bools) -> Iterator[Look]:
     """All ways to look at these outputs."""
     flat = [tuple(_parts(output)) for output in outputs]
-    yield Look("the whole output", _codes([repr(parts) for parts in flat]))
+    yield Look("the whole output", _codes(repr(parts) for parts in flat))
     numbers = _matrix(flat)
     if numbers is None:
         return
@@ -81,7 +81,7 @@ def _parts(output: Any) -> Iterator[Any]:
         yield from (part for item in output for part in _parts(item))
 
 
-def _codes(keys: Sequence[str]) -> Labels:
+def _codes(keys: Iterable[str]) -> Labels:
     known: dict[str, int] = {}
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
@@ -101,8 +101,8 @@ def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
 
 def _place(column: Floats, reference: Bools, count: int) -> Labels:
     """Between which quantiles of the reference outputs a number lies; what is no number is last."""
-    known = column[reference & ~np.isnan(column)]
-    edges = np.unique(np.quantile(known, np.arange(1, count) / count)) if len(known) else known
+    known = np.sort(column[reference & ~np.isnan(column)])
+    edges = np.unique(known[np.arange(1, count) * len(known) // count]) if len(known) else known
     labels = np.searchsorted(edges, column, side="right")
     return np.where(np.isnan(column), count, labels).astype(np.int64)
 
@@ -113,7 +113,7 @@ def last_bits(column: Floats) -> Labels:
     mantissa = np.abs(np.ldexp(fraction, MANTISSA)).astype(np.int64)
     lowest = np.maximum(mantissa & -mantissa, 1)
     bits = exponent - MANTISSA + np.log2(lowest).astype(np.int64)
-    return np.asarray(np.minimum(0, bits), dtype=np.int64)
+    return np.where(mantissa == 0, 0, np.minimum(0, bits)).astype(np.int64)
 
 
 def caught(function: Callable[[Any], Any], data: Any) -> Any:

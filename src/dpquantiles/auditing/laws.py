@@ -16,7 +16,7 @@ from dpquantiles.auditing.explorer import Explorer
 from dpquantiles.auditing.losses import Counts, Law
 from dpquantiles.auditing.neighbors import Records, small, view_of
 from dpquantiles.kernels import cells
-from dpquantiles.mechanisms import adaptive_tree, slice_quantiles
+from dpquantiles.mechanisms import MECHANISMS, adaptive_tree, slice_quantiles
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.fitted import Fitted
@@ -135,20 +135,10 @@ def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
 
 
 LAWS: dict[str, LawOf] = {
+    **{name: stated for name, mechanism in MECHANISMS.items() if hasattr(mechanism, "law")},
     "agg_tree": of_counts,
     "adaptive_tree": of_cells,
     "fitted": of_fitted,
     "slice_quantiles": of_ranks,
-    **dict.fromkeys(
-        (
-            "joint_exp",
-            "recursive_joint_exp",
-            "approx_quantiles",
-            "above_threshold",
-            "ind_exp",
-            "app_ind_exp",
-        ),
-        stated,
-    ),
 }
 """By the name of the mechanism."""

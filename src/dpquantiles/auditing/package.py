@@ -27,12 +27,12 @@ class Effort(NamedTuple):
 
 
 QUICK = Effort((0, 1, 2), (1.0,), 20, end_to_end.Counts(16_000, 50_000), False)
-FULL = Effort((0, 1, 2, 3), (1.0, 8.0), 200, end_to_end.Counts(300_000, 1_000_000), True)
-"""About a minute, and about twenty."""
+FULL = Effort((0, 1, 2, 3), (1.0, 8.0), 60, end_to_end.Counts(60_000, 1_000_000), True)
+"""About a minute, and about ten."""
 
 
 def checks(names: Sequence[str] | None, effort: Effort, risk: float) -> list[Check]:
-    """All that is checked of these mechanisms, or of the whole package, the strongest first."""
+    """All that is checked of these mechanisms, or of the whole package, strongest first."""
     known = tuple(registry.MECHANISMS)
     wanted = known if names is None else tuple(require.choice(known, mechanism=n) for n in names)
     whole = names is None

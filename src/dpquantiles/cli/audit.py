@@ -22,7 +22,7 @@ FORMATS = ("table", "json")
 
 Full = Annotated[
     bool,
-    typer.Option("--full/--quick", help="About twenty minutes of checks, or about one."),
+    typer.Option("--full/--quick", help="Ten minutes of checks, or one."),
 ]
 Names = Annotated[
     list[str] | None,

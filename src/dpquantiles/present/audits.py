@@ -71,4 +71,5 @@ def verdict(audit: Audit) -> str:
     )
     if failed:
         return f"{failed} of {count} claims failed.{risk}"
-    return f"No loss above its claim was found, in {count} checks.{risk}"
+    checks = "one check" if count == 1 else f"{count} checks"
+    return f"No loss above its claim was found, in {checks}.{risk}"

@@ -1,0 +1,169 @@
+"""The audit of the package: spending, draws and hostile records, and that flaws are found."""
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles import api, entropy
+from dpquantiles.auditing import end_to_end, hostile, package, spending
+from dpquantiles.auditing.package import Effort
+from dpquantiles.mechanisms import MECHANISMS, count
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, Stages
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy.guarantees import from_dict
+
+Patch = pytest.MonkeyPatch
+
+TINY = Effort((0, 1), (1.0,), 2, end_to_end.Counts(400, 200), False)
+
+
+def test_the_package_passes() -> None:
+    told: list[tuple[int, int, str]] = []
+    found = package.audit(None, TINY, 0.999, lambda *now: told.append(now))
+    assert found.passed, found.failures
+    assert {f.method for f in found.findings} == {"exact", "spending", "statistical", "hostile"}
+    assert {f.subject for f in found.findings if f.method == "spending"} > set(MECHANISMS)
+    assert [done for done, _, _ in told] == list(range(len(found.findings)))
+    plain = json.loads(found.to_json())
+    assert plain["passed"] is True
+    assert len(plain["findings"]) == len(found.findings)
+    lines = str(found).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "No loss above its claim was found" in str(found)
+
+
+def test_named_mechanisms_are_audited_alone() -> None:
+    found = package.audit(["agg_tree"], TINY, 0.999, None)
+    assert {finding.subject for finding in found.findings} == {"agg_tree"}
+    with pytest.raises(ValueError, match="mechanism must be one of"):
+        dpq.audit(mechanisms=["joint"])
+
+
+def test_auditing_is_loaded_when_it_is_asked_for() -> None:
+    code = "import sys, dpquantiles; print([n for n in sys.modules if 'auditing.' in n])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['dpquantiles.auditing.findings']"
+
+
+def test_all_but_research_say_how_they_divide_a_budget() -> None:
+    research = {name for name in MECHANISMS if MECHANISMS[name].profile.research_only}
+    assert set(spending.PARTS) == set(MECHANISMS) - research
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_budgets_are_not_exceeded(name: str) -> None:
+    for check in spending.checks([name], 6):
+        found = check.finding()
+        assert found.passed
+        assert 0.99 < found.worst <= 1.0
+        assert found.cases >= 6
+
+
+def test_a_share_too_much_is_found(monkeypatch: Patch) -> None:
+    original = AdaptiveTree.stages
+
+    def stages(self: AdaptiveTree, points: int) -> Stages:
+        found = original(self, points)
+        return found._replace(tree=grown(found.tree, found.tree.amount * (1 + 1e-12)))
+
+    monkeypatch.setattr(AdaptiveTree, "stages", stages)
+    assert not any(check.finding().passed for check in spending.checks(["adaptive_tree"], 2))
+
+
+def grown(budget: Guarantee, amount: float) -> Guarantee:
+    """The same budget, but so much of it."""
+    return from_dict({**budget.to_dict(), budget.measure: amount})
+
+
+def test_rounding_up_is_found(monkeypatch: Patch) -> None:
+    """One unit in the last place more than the budget, for some of many budgets."""
+    original = count.counting_share
+
+    def generous(budget: Any) -> Any:
+        counted, rest = original(budget)
+        amount = np.nextafter(np.nextafter(rest.amount, np.inf), np.inf)
+        return counted, grown(rest, float(amount))
+
+    monkeypatch.setattr(spending, "counting_share", generous)
+    swap, add_remove = spending.checks(["joint_exp"], 60)
+    assert swap.finding().passed
+    assert not add_remove.finding().passed
+
+
+def test_a_mechanism_that_refuses_all_has_shown_nothing(monkeypatch: Patch) -> None:
+    def refuse(*_: object, **__: object) -> Any:
+        raise ValueError("no")
+
+    monkeypatch.setattr(api, "quantiles", refuse)
+    assert not any(check.finding().passed for check in spending.checks(["joint_exp"], 2))
+
+
+def statistical(names: list[str], counts: end_to_end.Counts, extras: bool) -> dict[str, Any]:
+    checks = end_to_end.checks(names, extras, counts, 1e-3)
+    return {f"{c.subject}, {c.neighbors}": c.finding() for c in checks}
+
+
+def test_groups_side_by_side_show_a_loss() -> None:
+    found = statistical(["joint_exp"], end_to_end.Counts(80, 4000), True)
+    for relation in Neighbors:
+        finding = found[f"groups, {relation}"]
+        assert finding.passed
+        assert finding.worst > 0.4
+    assert found["private keys, add-remove"].worst > 0.5
+
+
+def test_double_the_budget_is_found_by_draws(monkeypatch: Patch) -> None:
+    """A JointExp whose draws spend four times what it states."""
+    original = JointExp._setting
+
+    def setting(self: JointExp, public_n: int | None, points: int) -> Any:
+        return original(replace(self, epsilon=4 * self.epsilon), public_n, points)
+
+    monkeypatch.setattr(JointExp, "_setting", setting)
+    found = statistical(["joint_exp"], end_to_end.Counts(80, 4000), True)
+    for relation in Neighbors:
+        assert not found[f"groups, {relation}"].passed
+
+
+def test_an_error_on_data_is_found(monkeypatch: Patch) -> None:
+    original = api.quantiles
+
+    def raising(data: Any, *positional: Any, **options: Any) -> Any:
+        if 4 in list(data):
+            raise RuntimeError
+        return original(data, *positional, **options)
+
+    monkeypatch.setattr(api, "quantiles", raising)
+    found = statistical(["agg_tree"], end_to_end.Counts(2000, 0), False)
+    assert not any(finding.passed for finding in found.values())
+
+
+def test_hostile_records_are_harmless_and_flaws_are_counted(monkeypatch: Patch) -> None:
+    for check in hostile.checks(["joint_exp", "csmooth"]):
+        assert check.finding().passed
+    original = api.quantiles
+
+    def raising(data: Any, **options: Any) -> Any:
+        if len(data) == 0:
+            raise RuntimeError
+        return original(data, **options)
+
+    monkeypatch.setattr(api, "quantiles", raising)
+    for check in hostile.checks(["joint_exp"]):
+        found = check.finding()
+        assert (found.passed, found.worst) == (False, 2.0)
+        assert "joint_exp on nothing: RuntimeError" in found.evidence
+
+
+def test_a_seeded_release_is_no_harmless_one(monkeypatch: Patch) -> None:
+    """The audit draws from the operating system: predictable bits would be found."""
+    monkeypatch.setattr(entropy, "system", lambda: random.Random(0))
+    assert not any(check.finding().passed for check in hostile.checks(["joint_exp"]))
