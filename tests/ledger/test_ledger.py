@@ -301,7 +301,8 @@ def test_the_rule_stands_in_the_first_entry(ledger: Ledger, path: Path) -> None:
         Ledger(path.with_name("next.db"))
 
 
-def test_a_ledger_with_a_rule_does_not_pass_for_one_without(ledger: Ledger, path: Path) -> None:
+@pytest.mark.usefixtures("ledger")
+def test_a_ledger_with_a_rule_does_not_pass_for_one_without(path: Path) -> None:
     """Earlier software would grant by its own rule; it refuses the second format."""
     image = bytearray(path.read_bytes())
     assert image[68:72] == (file.APPLICATION + 2).to_bytes(4, "big")
