@@ -301,9 +301,9 @@ def test_the_rule_stands_in_the_first_entry(ledger: Ledger, path: Path) -> None:
         Ledger(path.with_name("next.db"))
 
 
-@pytest.mark.usefixtures("ledger")
 def test_a_ledger_with_a_rule_does_not_pass_for_one_without(path: Path) -> None:
     """Earlier software would grant by its own rule; it refuses the second format."""
+    Ledger(path, epsilon=1.0, delta=1e-6)
     image = bytearray(path.read_bytes())
     assert image[68:72] == (file.APPLICATION + 2).to_bytes(4, "big")
     image[71] = 1

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpquantiles import BudgetExceeded, privacy
 from dpquantiles.ledger import Ledger
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_rho
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, zcdp_rho
 from dpquantiles.privacy.conversions import renyi_epsilon, renyi_excess, renyi_limit
 from dpquantiles.privacy.filters import Amount, Filter, reading
 from dpquantiles.privacy.spending import Part, Spending
@@ -23,6 +24,11 @@ from tests.privacy import games
 DELTA = 1e-4
 RUNGS = [10.0**k for k in range(-6, 1)]
 NORTH, SOUTH = Part("region", "north"), Part("region", "south")
+SMALL = [
+    games.Asked(PureDP(epsilon=0.3, neighbors=Neighbors.ADD_REMOVE), asked.outcomes, part)
+    for asked in [games.response(0.3)]
+    for part in (NORTH, SOUTH)
+]
 
 
 def climbed(kind: type[Spending], epsilon: float) -> list[games.Branch]:
@@ -121,24 +127,37 @@ def test_random_adaptive_strategies_keep_every_budget(seed: int) -> None:
     assert max(math.log(p / q) for p, q in leaves) <= 1 + 1e-12
 
 
-def test_two_shares_of_delta_are_needed() -> None:
+@pytest.mark.parametrize("seed", range(10))
+def test_a_record_that_moves_between_parts_keeps_the_budget(seed: int) -> None:
+    """Charges on the part that it leaves and on the one that it enters all tell it apart."""
+    random = Random(seed)
+    menu = [
+        games.Asked(replace(asked.cost, neighbors=Neighbors.ADD_REMOVE), asked.outcomes, part)
+        for asked in menu_of(random, 1.0, 0.05)[:4]
+        for part in (NORTH, SOUTH)
+    ]
+    leaves = list(games.played(ApproxDP(epsilon=2.0, delta=0.2), menu, 5, random))
+    assert games.excess(leaves, 2.0) <= 0.2
+    pure = [asked for asked in menu if isinstance(asked.cost, PureDP)]
+    leaves = list(games.played(PureDP(epsilon=2.0), [*pure, *SMALL], 5, random))
+    assert max(math.log(p / q) for p, q in leaves) <= 2 + 1e-12
+
+
+@pytest.mark.parametrize("first", [None, games.response(1e-3)])
+def test_two_shares_of_delta_are_needed(
+    monkeypatch: pytest.MonkeyPatch, first: games.Asked | None
+) -> None:
     """With all of delta for both kinds of charges a strategy gives away almost twice of it."""
     epsilon, delta = 8.0, 1e-4
-    assert games.excess(both_ways(epsilon, delta), epsilon) > 1.5 * delta
-    begun = Spending(ApproxDP(epsilon=epsilon, delta=delta))
-    begun.add(first_step(epsilon, delta).cost)
-    assert "is kept for rho" in str(begun.objection(ApproxDP(epsilon=1e-3, delta=delta)))
-
-
-def first_step(epsilon: float, delta: float) -> games.Asked:
-    """A loss beyond epsilon, as probable as all of delta allows."""
+    budget = ApproxDP(epsilon=epsilon, delta=delta)
     loss = epsilon + math.log1p(1 / renyi_excess(epsilon, delta))
-    return games.rare(zcdp_rho(epsilon, delta), loss)
-
-
-def both_ways(epsilon: float, delta: float) -> list[games.Outcome]:
-    hit, (p, q) = first_step(epsilon, delta).outcomes
-    return [hit, *((p * a, q * b) for a, b in games.leak(1e-3, delta).outcomes)]
+    menu = [games.rare(zcdp_rho(epsilon, delta) * 0.999, loss), games.leak(1e-3, delta)]
+    menu = menu if first is None else [first, *menu]
+    assert games.worst(budget, menu, steps=3) <= delta
+    monkeypatch.setattr(Filter, "summed", property(lambda _: reading(delta)))
+    monkeypatch.setattr(Filter, "ordered", property(lambda _: delta))
+    monkeypatch.setattr(Filter, "objection", lambda *_: None)
+    assert games.worst(budget, menu, steps=3) > 1.5 * delta
 
 
 ALL: list[Guarantee] = [PureDP(epsilon=0.1), ApproxDP(epsilon=0.1, delta=1e-8), ZCDP(rho=1e-4)]

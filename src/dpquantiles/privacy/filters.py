@@ -146,12 +146,12 @@ class Filter:
         """Why a kind of charge is never granted to this account; None when it may be."""
         if not isinstance(self.budget, ApproxDP):
             return None
-        if isinstance(cost, ApproxDP) and not self.summed:
+        if isinstance(cost, ApproxDP) and self.first is ZCDP:
             return (
                 "its first charge was of rho, so that all of delta is kept for rho, got a charge "
                 "of epsilon and delta; ask for rho, or for epsilon alone"
             )
-        if isinstance(cost, ZCDP) and not self.ordered:
+        if isinstance(cost, ZCDP) and self.first is ApproxDP:
             return (
                 "its first charge was of epsilon and delta, so that all of delta is kept for such "
                 "charges, got one of rho; ask for epsilon, or for epsilon and delta"
