@@ -283,3 +283,16 @@ def test_bad_values_and_demands() -> None:
         RecursiveJointExp(q=(0.5,) * 9, epsilon=1.0).law(view).log_probability([1] * 9)
     with pytest.raises(DemandTooLarge, match="ranks"):
         RecursiveJointExp(q=(0.5,) * 99, epsilon=1e-5).law(view)
+
+
+@pytest.mark.parametrize("epsilon", [6e-11, 2e-5])
+def test_a_bought_size_decides_on_no_refusal(epsilon: float) -> None:
+    """Labels need bits, and more of them for a larger size, which is noise at such budgets."""
+    view = dpq.ArrayView(np.arange(50.0), dpq.UniformGrid(0.0, 100.0))
+    mechanism = RecursiveJointExp(q=FOUR, epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
+    found = set()
+    for seed in range(12):
+        with pytest.raises(DemandTooLarge) as refusal:
+            mechanism.release(view, random.Random(seed))
+        found.add(str(refusal.value))
+    assert len(found) == 1
