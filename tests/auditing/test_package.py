@@ -43,8 +43,9 @@ def test_the_package_passes() -> None:
 def test_named_mechanisms_are_audited_alone() -> None:
     found = package.audit(["agg_tree"], TINY, 0.999, None)
     assert {finding.subject for finding in found.findings} == {"agg_tree"}
-    with pytest.raises(ValueError, match="mechanism must be one of"):
-        dpq.audit(mechanisms=["joint"])
+    for wrong, message in (("joint", "must be one of"), ([], "at least one")):
+        with pytest.raises(ValueError, match=message):
+            dpq.audit(mechanisms=wrong)
 
 
 def test_auditing_is_loaded_when_it_is_asked_for() -> None:
@@ -142,8 +143,9 @@ def test_an_error_on_data_is_found(monkeypatch: Patch) -> None:
         return original(data, *positional, **options)
 
     monkeypatch.setattr(api, "quantiles", raising)
-    found = statistical(["agg_tree"], end_to_end.Counts(2000, 0), False)
+    found = statistical(["agg_tree"], end_to_end.Counts(40, 0), False)
     assert not any(finding.passed for finding in found.values())
+    assert {finding.evidence for finding in found.values()} == {"a release raised RuntimeError"}
 
 
 def test_hostile_records_are_harmless_and_flaws_are_counted(monkeypatch: Patch) -> None:

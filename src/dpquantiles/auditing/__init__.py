@@ -17,7 +17,7 @@ def audit(
     delta: float = 0.0,
     draws: int = 20_000,
     confidence: float = 0.999,
-    mechanisms: Sequence[str] | None = None,
+    mechanisms: str | Sequence[str] | None = None,
     full: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Audit:
@@ -38,7 +38,7 @@ def audit(
         draws: With a function, how many results of each data set are drawn.
         confidence: The chance, at least, that a true claim passes the statistical checks, all of
             them together.
-        mechanisms: Without a function, the names of the mechanisms to audit; all by default.
+        mechanisms: Without a function, which mechanisms to audit, by name; all by default.
         full: Without a function, about ten minutes of checks in place of one.
         progress: Without a function, is told before each check how many are done, of how many,
             and what comes next.
@@ -54,7 +54,8 @@ def audit(
         from dpquantiles.auditing.package import FULL, QUICK
         from dpquantiles.auditing.package import audit as audit_package
 
-        return audit_package(mechanisms, FULL if full else QUICK, sure, progress)
+        names = (mechanisms,) if isinstance(mechanisms, str) else mechanisms
+        return audit_package(names, FULL if full else QUICK, sure, progress)
     from dpquantiles.auditing.function import audit as audit_function
 
     return audit_function(release, neighbors, epsilon, delta, draws, sure)

@@ -1,5 +1,6 @@
 """Statistical checks of the installed package: real releases of two neighbors, side by side."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from dpquantiles import api
 from dpquantiles.auditing.checks import Check, Found, in_short
-from dpquantiles.auditing.events import caught
+from dpquantiles.auditing.events import Failed, caught
 from dpquantiles.auditing.exact import PAIR, SINGLE
 from dpquantiles.auditing.statistical import evidence
 from dpquantiles.errors import MissingBackend
@@ -164,6 +165,9 @@ def _check(planned: Planned, count: int, risk: float) -> Check:
 
     def run() -> Found:
         one, other = (planned.draws(records, count) for records in planned.pair)
+        failed = next((drawn for drawn in (*one, *other) if isinstance(drawn, Failed)), None)
+        if failed is not None:
+            return Found(math.inf, len(one) + len(other), f"a release raised {failed.error}")
         found = evidence(one, other, getattr(promise, "delta", 0.0), risk)
         return Found(found.epsilon, len(one) + len(other), str(found))
 

@@ -33,9 +33,10 @@ FULL = Effort((0, 1, 2, 3), (1.0, 8.0), 60, end_to_end.Counts(60_000, 1_000_000)
 
 def checks(names: Sequence[str] | None, effort: Effort, risk: float) -> list[Check]:
     """All that is checked of these mechanisms, or of the whole package, strongest first."""
-    known = tuple(registry.MECHANISMS)
+    known, whole = tuple(registry.MECHANISMS), names is None
     wanted = known if names is None else tuple(require.choice(known, mechanism=n) for n in names)
-    whole = names is None
+    if not wanted:
+        raise ValueError("mechanisms must name at least one mechanism, got none")
     drawn = [n for n in wanted if effort.draws_of_all or not whole or n not in LAWS]
     return [
         *exact.checks(wanted, effort.sizes, effort.epsilons),
