@@ -16,8 +16,9 @@ import numpy as np
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.keys import Key, as_columns
 from dpquantiles.sources.lazy import ENGINES
+from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import PANDAS_LIKE, Table
-from dpquantiles.sources.units import as_arrow, has_codes, is_untyped
+from dpquantiles.sources.units import has_codes, is_untyped
 
 EPOCH = dt.date(1970, 1, 1)
 MARK = "\x01"
@@ -29,15 +30,13 @@ NOT_SHOWN = "<not shown: {}>"
 
 def coded(table: Table, types: Mapping[str, str]) -> Any:
     """The frame with its columns of keys as codes; null where an object cannot be written."""
-    import narwhals.stable.v2 as nw
-
     frame = table.frame
     if table.lazy and table.engine != "polars":
         engine = import_module(f"dpquantiles.sources.{ENGINES[table.engine]}")
         frame = engine.coded(table, types)
         types = {name: stated for name, stated in types.items() if stated == "int"}
-    ways = {"int": _whole, "str": _text, "date": _days, "bool": lambda _, name: nw.col(name)}
-    parts = [ways[stated](frame, name) for name, stated in types.items()]
+    ways = {"int": _whole, "str": _text, "date": _days}
+    parts = [ways[stated](frame, name) for name, stated in types.items() if stated in ways]
     return frame.with_columns(*parts) if parts else frame
 
 

@@ -117,7 +117,7 @@ def _text(raw: Any) -> Any:
     return ibis.ifelse(text.startswith(MARK), ibis.literal(f"{MARK}=") + text, text)
 
 
-@ibis.udf.scalar.builtin
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def encode(text: str) -> bytes:
     """DuckDB's own function."""
     raise NotImplementedError

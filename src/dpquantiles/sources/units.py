@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources.lazy import ENGINES
+from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import Table, short
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
@@ -116,7 +117,7 @@ def _codes(units: Any, absent: Bools) -> Ints:
     if units.implementation.is_polars():
         first = nw.col(ROW).min().over(UNIT)
         rows = units.alias(UNIT).to_frame().with_row_index(ROW).select(first)
-        return rows[ROW].to_numpy().astype(np.int64)
+        return np.asarray(rows[ROW].to_numpy(), dtype=np.int64)
     held = as_arrow(units)
     return np.asarray(native.factorize()[0], np.int64) if held is None else _arrow_codes(held)
 
@@ -130,19 +131,6 @@ def _arrow_codes(held: Any) -> Ints:
         held = held.cast(held.type.value_type)
     parts = [part.indices.fill_null(-1).to_numpy() for part in held.dictionary_encode().chunks]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts], dtype=np.int64)
-
-
-def as_arrow(series: Any) -> Any:
-    """A column that Arrow holds, for itself or for pandas, as its own array; else None."""
-    if series.implementation.is_pyarrow():
-        return series.to_native()
-    dtype = series.to_native().dtype
-    if not hasattr(dtype, "pyarrow_dtype") and getattr(dtype, "storage", None) != "pyarrow":
-        return None
-    import pyarrow as pa
-
-    held = pa.array(series.to_pandas().array)
-    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
 
 
 def has_codes(series: Any) -> bool:
