@@ -73,6 +73,7 @@ TWINS: dict[str, pa.Array] = {
     "long": text(b"x" * 100 + b"\xff", b"x" * 100 + b"\xfe"),
     "booleans": pa.array([True, False, True, None]),
     "categories": text(b"a", b"a ").dictionary_encode(),
+    "dictionaries of floats": pa.array([0.0, 5e-324, -0.0, None]).dictionary_encode(),
 }
 
 
@@ -132,6 +133,13 @@ def test_near_twins_stay_apart_and_equals_together(engine: str, name: str) -> No
     if engine == "duckdb" and name == "times in nanoseconds":
         pytest.skip("a type that Narwhals does not know, and that is refused")
     assert_apart(ENGINES[engine](pa.table({"u": TWINS[name], "v": range(4)})))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_near_twins_of_128_bits(lazy: bool) -> None:
+    names = pl.Series([2**100, 2**100 + 1, 2**100, None], dtype=pl.Int128)
+    data = pl.DataFrame({"u": names, "v": range(4)})
+    assert_apart(data.lazy() if lazy else data)
 
 
 OF_PANDAS: dict[str, Any] = {

@@ -14,8 +14,9 @@ import numpy as np
 
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.keys import Key, as_columns
+from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import PANDAS_LIKE, Table
-from dpquantiles.sources.units import as_arrow, has_codes, is_untyped
+from dpquantiles.sources.units import has_codes, is_untyped
 from dpquantiles.sources.values import engine_of
 
 EPOCH = dt.date(1970, 1, 1)

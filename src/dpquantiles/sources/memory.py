@@ -220,3 +220,16 @@ def places(declared: Any) -> int:
     if declared.precision <= WIDEST_DECIMAL:
         return int(declared.scale)
     return min(int(declared.scale), DEFAULT_PLACES)
+
+
+def as_arrow(series: Any) -> Any:
+    """A column that Arrow holds, for itself or for pandas, as its own array; else None."""
+    if series.implementation.is_pyarrow():
+        return series.to_native()
+    dtype = series.to_native().dtype
+    if not hasattr(dtype, "pyarrow_dtype") and getattr(dtype, "storage", None) != "pyarrow":
+        return None
+    import pyarrow as pa
+
+    held = pa.array(series.to_pandas().array)
+    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources.frames import free_name
+from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import Table, short
 from dpquantiles.sources.values import engine_of, safe
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that compare with each other and never raise."""
 
-_NAMES = ("order", "absent", "u", "row", "code", "copy")
-ORDER, ABSENT, UNIT, ROW, CODE, COPY = (f"dpq_{name}" for name in _NAMES)
+_NAMES = ("order", "absent", "u", "row", "copy")
+ORDER, ABSENT, UNIT, ROW, COPY = (f"dpq_{name}" for name in _NAMES)
 """Columns that are added for a while, to a frame that holds no column under a name of the user."""
 
 
@@ -129,42 +130,28 @@ def _codes(units: Any, absent: Bools) -> Ints:
     # What such a column is taken for depends on its records, and not all text in it can be written.
     if is_untyped(units):
         return _object_codes(units.to_list(), absent)
+    if units.implementation.is_polars():
+        first = nw.col(ROW).min().over(UNIT)
+        rows = units.alias(UNIT).to_frame().with_row_index(ROW).select(first)
+        return np.asarray(rows[ROW].to_numpy(), dtype=np.int64)
     if has_codes(units):
         return np.asarray(native.cat.codes, dtype=np.int64)
     if units.dtype.is_integer():
         return _numbered(units.fill_null(0).to_numpy())
     if units.dtype.is_float():  # Arrow tells -0.0 from 0.0, and what is not a number by its bits
         return _numbered(units.to_numpy().astype(np.float64))
-    if units.implementation.is_polars():
-        first = nw.col(ROW).min().over(UNIT)
-        rows = units.alias(UNIT).to_frame().with_row_index(ROW).select(first)
-        return np.asarray(rows[ROW].to_numpy(), dtype=np.int64)
     held = as_arrow(units)
-    return np.asarray(native.factorize()[0], np.int64) if held is None else _arrow_codes(held)
-
-
-def _numbered(numbers: NDArray[Any]) -> Ints:
-    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-
-
-def _arrow_codes(held: Any) -> Ints:
-    if hasattr(held.type, "value_type"):  # a dictionary may hold a value twice
-        held = held.cast(held.type.value_type)
+    if held is None:
+        return np.asarray(native.factorize()[0], dtype=np.int64)
+    if hasattr(held.type, "value_type"):  # a dictionary, which may hold a value twice
+        values = held.cast(held.type.value_type)
+        return _codes(nw.from_native(values, series_only=True), absent)
     parts = [part.indices.fill_null(-1).to_numpy() for part in held.dictionary_encode().chunks]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
-def as_arrow(series: Any) -> Any:
-    """A column that Arrow holds, for itself or for pandas, as its own array; else None."""
-    if series.implementation.is_pyarrow():
-        return series.to_native()
-    dtype = series.to_native().dtype
-    if not hasattr(dtype, "pyarrow_dtype") and getattr(dtype, "storage", None) != "pyarrow":
-        return None
-    import pyarrow as pa
-
-    held = pa.array(series.to_pandas().array)
-    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
+def _numbered(numbers: NDArray[Any]) -> Ints:
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
 def has_codes(series: Any) -> bool:
