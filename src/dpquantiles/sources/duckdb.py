@@ -75,8 +75,8 @@ def _safe(name: str, dtype: Any) -> str | None:
         return f"make_timestamp(CASE WHEN isinf({name}) THEN {far} ELSE {whole} END)"
     zoned = dtype.time_zone is not None
     stated = "TIMESTAMPTZ" if zoned else f"TIMESTAMP_{dtype.time_unit}".removesuffix("_us")
-    ends = (f"make_timestamp{'tz' * zoned}({end})::{stated}" for end in (-FAR, FAR))
-    return _clamped(name, *ends, "TIMESTAMPTZ" if zoned else "TIMESTAMP")
+    low, high = (f"make_timestamp{'tz' * zoned}({end})::{stated}" for end in (-FAR, FAR))
+    return _clamped(name, low, high, "TIMESTAMPTZ" if zoned else "TIMESTAMP")
 
 
 def _clamped(name: str, low: str, high: str, stated: str) -> str:
