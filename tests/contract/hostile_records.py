@@ -42,7 +42,7 @@ FEW = ("plain", "by", "by and unit", "describe")
 class Shown(NamedTuple):
     """What a release shows but its answers: public facts, and the types of the answers."""
 
-    type: str
+    kind: str
     answers: list[type]
     facts: dict[str, object]
 
@@ -71,7 +71,7 @@ def assert_indifferent(harmless: Any, hostile: Any, mode: str, **options: Any) -
     """
     found = outcome(hostile, mode, **options)
     if isinstance(found, Shown) and "grid" not in options:
-        assert found.type == open_source(harmless, "v").kind.name
+        assert found.kind == open_source(harmless, "v").kind.name
         assert len(found.answers) == (4 if "by" in MODES[mode] else 2)
     else:
         assert found == outcome(harmless, mode, **options)

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import BY_NAME
 from tests.conftest import Postgres, require_library
@@ -123,7 +124,8 @@ def test_integers_of_128_bits_in_polars(lazy: bool, name: str, mode: str) -> Non
     case = whole(128, signed=name == "Int128")
     series = (pl.Series(case.records(hostile=odd), dtype=stated) for odd in (False, True))
     tables = [pl.DataFrame({"v": values, "g": GROUPS, "u": UNITS}) for values in series]
-    assert_indifferent(*((table.lazy() for table in tables) if lazy else tables), mode)
+    harmless, hostile = (table.lazy() if lazy else table for table in tables)
+    assert_indifferent(harmless, hostile, mode)
 
 
 class Spiteful:
@@ -154,15 +156,16 @@ PLAIN: dict[str, Callable[[int], Any]] = {
 @pytest.mark.parametrize("mode", ["plain", "by and unit"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_objects_of_a_stated_type(name: str, mode: str) -> None:
-    """One at a time, because of undeclared columns records tell the type where none is stated."""
+    """Stated by a grid: of a column of Python objects the records tell the type otherwise."""
     grid = default_grid(BY_NAME[name])
     harmless = [PLAIN[name](k) for k in range(len(UNITS))]
     columns = {"g": GROUPS, "u": UNITS}
     expected = outcome(pd.DataFrame({"v": pd.Series(harmless, dtype=object), **columns}), mode)
     assert isinstance(expected, Shown)
-    for odd in OBJECTS:
-        records = pd.Series(Case(harmless, [odd]).records(hostile=True), dtype=object)
-        assert outcome(pd.DataFrame({"v": records, **columns}), mode, grid=grid) == expected
+    for first in range(0, len(OBJECTS), 8):
+        records = Case(harmless, OBJECTS[first : first + 8]).records(hostile=True)
+        values = pd.Series(records, dtype=object)
+        assert outcome(pd.DataFrame({"v": values, **columns}), mode, grid=grid) == expected
 
 
 def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Iterator[str]:
@@ -175,15 +178,18 @@ def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Ite
 
 
 @pytest.mark.parametrize("stated", hostile_sql.DUCKDB)
-def test_types_of_duckdb(stated: str) -> None:
+@pytest.mark.parametrize("most", [1, 10**6])
+def test_types_of_duckdb(stated: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups that are fetched, and groups that are too large for that."""
+    monkeypatch.setattr("dpquantiles.sources.groups.MOST_ROWS", most)
     require_library("DuckDB", "duckdb")
     import duckdb
 
     connection = duckdb.connect()
     names = _made(connection.execute, stated, hostile_sql.DUCKDB[stated])
-    tables = [connection.table(name) for name in names]
-    for mode in FEW:
-        assert_indifferent(*tables, mode)
+    harmless, hostile = (connection.table(name) for name in names)
+    for mode in FEW if most > 1 else ["by"]:
+        assert_indifferent(harmless, hostile, mode)
 
 
 OF_IBIS = ("HUGEINT", "UBIGINT", "DECIMAL(38, 0)", "DATE", "TIMESTAMP_S", "TIMESTAMP_NS")
@@ -197,9 +203,9 @@ def test_types_of_duckdb_behind_ibis(stated: str) -> None:
 
     connection = ibis.duckdb.connect()
     names = _made(connection.con.execute, stated, hostile_sql.DUCKDB[stated])
-    tables = [connection.table(name) for name in names]
+    harmless, hostile = (connection.table(name) for name in names)
     for mode in FEW:
-        assert_indifferent(*tables, mode)
+        assert_indifferent(harmless, hostile, mode)
 
 
 @pytest.mark.parametrize("stated", hostile_sql.POSTGRES)
@@ -207,7 +213,38 @@ def test_types_of_postgres(postgres: Postgres, stated: str) -> None:
     with postgres.connect() as connection:
         names = list(_made(connection.execute, stated, hostile_sql.POSTGRES[stated]))
     reader = postgres.ibis()
-    tables = [reader.table(name) for name in names]
+    harmless, hostile = (reader.table(name) for name in names)
     for mode in FEW:
-        assert_indifferent(*tables, mode)
+        assert_indifferent(harmless, hostile, mode)
     reader.disconnect()
+
+
+SPARKS = ("DOUBLE", "DECIMAL(38, 38)", "DATE", "TIMESTAMP", "INTERVAL DAY TO SECOND")
+"""What the JVM hands over in a form of its own; a release takes seconds there."""
+
+
+@pytest.mark.parametrize(
+    ("stated", "mode"),
+    [
+        ("TIMESTAMP_NTZ", "by"),
+        *(pytest.param(stated, mode, marks=pytest.mark.slow) for stated in SPARKS for mode in FEW),
+    ],
+)
+def test_types_of_spark(spark: Any, stated: str, mode: str) -> None:
+    case, rows = hostile_sql.SPARK[stated], hostile_sql.SPARK_ROWS
+    harmless, hostile = (
+        spark.sql(hostile_sql.select(stated, case, hostile=odd, rows=rows)) for odd in (False, True)
+    )
+    assert_indifferent(harmless, hostile, mode)
+
+
+def test_numbers_of_spark_that_are_fetched_together(spark: Any) -> None:
+    numeric = [name for name in hostile_sql.SPARK if name.endswith(("INT", "INTEGER", ")"))]
+    numeric += ["FLOAT", "DOUBLE"]
+    cells = (hostile_sql.value(name, hostile_sql.SPARK[name], hostile=True) for name in numeric)
+    values = ", ".join(f"{cell} AS v{place}" for place, cell in enumerate(cells))
+    data = spark.sql(f"SELECT {values} FROM {hostile_sql.SPARK_ROWS}")
+    names = [f"v{place}" for place in range(len(numeric))]
+    described = dpq.describe(data, names, q=[0.5], epsilon=9.0, mechanism="ind_exp")
+    kinds = [made.type for made in described.releases.values()]
+    assert kinds == ["int"] * 4 + ["decimal"] * 4 + ["float"] * 2
