@@ -29,8 +29,10 @@ MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
 """What every zone can write; the grids of dates and datetimes end there too."""
 
 
-PLAIN = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter, ops.DropColumns)
-PLAIN += (ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
+PLAIN = (
+    *(ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter, ops.DropColumns),
+    *(ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference),
+)
 """Steps that give the same rows whenever they run on the same data."""
 
 COMPUTED = (ops.Impure, ops.Analytic, ops.Reduction, ops.Subquery, ops.ScalarUDF)
@@ -176,4 +178,4 @@ def _is_table(backend: Any, table: Any) -> bool:
     parts = [part for part in (table.namespace.database, table.name) if part]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     query = "SELECT relkind = 'v' FROM pg_class WHERE oid = to_regclass(%s)"
-    return backend.con.execute(query, [name]).fetchone() == (False,)
+    return bool(backend.con.execute(query, [name]).fetchone() == (False,))

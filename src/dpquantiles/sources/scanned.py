@@ -113,7 +113,7 @@ class ScannedView:
         values = fetch(self._numbers, [self._range(run) for run in runs])
         found = np.sort(self.grid.encode(self._as_numbers(values)))
         covered = self._segments.covered(runs)
-        asked = Segments(*(array[covered] for array in self._segments))
+        asked = self._segments.joined([Run(k, k) for k in np.flatnonzero(covered).tolist()])
         require_same(self._numbers, same=asked.filled_by(found, found, np.ones_like(found)))
         self._pool = np.sort(np.concatenate([self._pool, found]))
         self._segments = self._segments._replace(held=self._segments.held | covered)
