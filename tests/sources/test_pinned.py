@@ -10,13 +10,17 @@ import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources import groups, scanned, source
 from dpquantiles.sources.duckdb import _is_derived
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.polars import is_derived
+from dpquantiles.sources.source import open_source
 from tests.conftest import Postgres, require_library
+from tests.sources.origins import COLUMNS, LAZY, make
 
 pytestmark = [
     pytest.mark.xdist_group("engines"),
@@ -98,6 +102,16 @@ def test_groups_that_change_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path:
         pytest.raises(dpq.ScanFailed, match="changed between two scans"),
     ):
         dpq.quantiles(f"{tmp_path}/*.csv", [0.5], column="x", by="g", keys=["a", "b"], **ASKED)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_columns_of_tables_are_not_kept(engine: str, request: pytest.FixtureRequest) -> None:
+    """Nothing that is done here to values makes a column of a table one that is computed."""
+    for name in ("floats", "dates", "zoned", "decimals", "booleans"):
+        column = open_source(make(engine, pa.table({"x": COLUMNS[name]}), request), "x")
+        assert isinstance(column, LazyColumn)
+        with column.pinned() as still:
+            assert still.numbers.frame.to_native() is column.numbers.frame.to_native()
 
 
 # DuckDB

@@ -89,3 +89,51 @@ def test_runs_keep_the_widest_gaps() -> None:
     assert segments.runs(wanted, 2) == [Run(0, 4), Run(6, 6)]
     assert segments.runs(wanted, 3) == [Run(0, 0), Run(2, 4), Run(6, 6)]
     assert len(segments.runs(wanted, 9)) == 4
+
+
+CUTS = st.lists(st.integers(0, 30), max_size=4)
+
+
+def cut(records: list[int], cuts: list[int]) -> Segments:
+    """Segments of records by bins that do not overlap."""
+    return segmented(records, [sum(record > end for end in cuts) for record in records])
+
+
+@given(RECORDS, CUTS, CUTS, RECORDS)
+def test_the_same_records_fill_their_segments(
+    records: list[int], cuts: list[int], finer: list[int], others: list[int]
+) -> None:
+    """And others fill them only where they are as many in each, between the same ends."""
+    asked, pieces = cut(records, cuts), cut(records, [*cuts, *finer])
+    assert asked.filled_by(pieces.low, pieces.high, pieces.counts)
+    found = np.sort(np.array(others, dtype=np.int64))
+    ends = np.cumsum(asked.counts)
+    same = len(found) == len(records) and all(
+        (found[start], found[stop - 1]) == (low, high)
+        for start, stop, low, high in zip(
+            ends - asked.counts, ends, asked.low, asked.high, strict=True
+        )
+    )
+    assert asked.filled_by(found, found, np.ones_like(found)) == same
+
+
+@given(RECORDS, CUTS, st.integers(0, 39), st.integers(0, 30))
+def test_a_record_that_moves_to_another_segment_is_found(
+    records: list[int], cuts: list[int], place: int, value: int
+) -> None:
+    place %= len(records)
+    moved = np.sort([*records[:place], value, *records[place + 1 :]])
+    asked = cut(records, cuts)
+    before, after = (sum(record > end for end in set(cuts)) for record in (records[place], value))
+    found = asked.filled_by(moved, moved, np.ones_like(moved))
+    assert before == after or not found
+
+
+def test_runs_are_joined_to_one_segment_each() -> None:
+    segments = cut([1, 2, 5, 6, 7, 12, 20], [3, 8, 15])
+    joined = segments.joined([Run(0, 1), Run(3, 3)])
+    assert joined.low.tolist() == [1, 20]
+    assert joined.high.tolist() == [7, 20]
+    assert joined.counts.tolist() == [5, 1]
+    none = np.empty(0, dtype=np.int64)
+    assert not joined.filled_by(none, none, none)

@@ -137,7 +137,7 @@ class GroupedRows:
             yield self
             return
         with pinned(self.source.numbers, self.table.frame) as frame:
-            yield replace(self, table=Table(frame))
+            yield replace(self, table=replace(self.table, frame=frame))
 
     def _collected(self, frame: Any) -> Any:
         if not self.table.lazy or not isinstance(self.source, LazyColumn):
@@ -185,8 +185,8 @@ class GroupedRows:
     def _view(self, key: Key, grid: Grid, missing: Any) -> SortedView:
         """One group by scans of the table where it is."""
         frame = listed(self.table.frame, self.names, [key]).select(VALUE)
-        view = LazyColumn.of(Table(frame), VALUE).view(grid, missing)
-        self._expect([key], np.array([view.n]))
+        view, rows = LazyColumn.of(Table(frame), VALUE).counted_view(grid, missing)
+        self._expect([key], np.array([rows]))
         return view
 
     def _expect(self, keys: Sequence[Key], sizes: Ints) -> None:

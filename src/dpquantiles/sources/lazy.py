@@ -64,9 +64,13 @@ class LazyColumn:
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
         """Scan it once, and answer questions with few scans more."""
+        return self.counted_view(grid, missing)[0]
+
+    def counted_view(self, grid: Grid, missing: Any) -> tuple[SortedView, int]:
+        """The view, and how many rows were scanned for it, whatever became of missing values."""
         self.check(grid, missing)
         present = ScannedView(self.numbers, grid)
-        return filled(present, missing, present.missing)
+        return filled(present, missing, present.missing), present.n + present.missing
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -72,7 +73,7 @@ def pinned_table(table: Table, columns: Sequence[str]) -> Iterator[Table]:
         yield rows
         return
     with pinned(LazyColumn.of(rows, columns[0]).numbers, rows.frame) as frame:
-        yield Table(frame)
+        yield replace(rows, frame=frame)
 
 
 def fetched(table: Table, columns: Sequence[str]) -> Table:
