@@ -9,8 +9,6 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
 from dpquantiles.sources.numbers import Numbers, as_numbers, as_ticks, is_time
@@ -27,8 +25,6 @@ except ImportError:
 
 FAR = 2**62
 """Where infinite times go, in microseconds: beyond every grid, and yet a number."""
-
-DAY = 86_400_000_000
 
 
 def safe(table: Table, columns: Sequence[str]) -> Table:
@@ -104,14 +100,10 @@ def _clamped(name: str, low: str, high: str, stated: str) -> str:
 
 
 def _interval(name: str) -> str:
-    """Lengths of time in days and microseconds, which Arrow holds for all that 64 bits can count.
-
-    Months have 30 days, as everywhere in DuckDB.
-    """
+    """Lengths of time in microseconds alone; months have 30 days, as everywhere in DuckDB."""
     far = f"CASE WHEN {name} > INTERVAL '0 days' THEN {INT64.max} ELSE -{INT64.max} END"
     whole = f"coalesce(TRY(epoch_us({name})), {far})"
-    days = f"to_days(CAST({whole} // {DAY} AS INTEGER))"
-    return f"CASE WHEN {name} IS NOT NULL THEN {days} + to_microseconds({whole} % {DAY}) END"
+    return f"CASE WHEN {name} IS NOT NULL THEN to_microseconds({whole}) END"
 
 
 def _ticks(name: str, dtype: Any) -> str:
@@ -125,28 +117,15 @@ def _ticks(name: str, dtype: Any) -> str:
 
 @_interruptible()
 def _collect(frame: Any) -> Any:
-    """The rows as Arrow has them, with durations in place of DuckDB's intervals."""
+    """The rows as Arrow has them; intervals as durations, which are all that they are here."""
     import narwhals.stable.v2 as nw
-    import pyarrow as pa
 
-    found = frame.collect(backend="pyarrow").to_native()
-    for place, field in enumerate(found.schema):
-        if field.type == pa.month_day_nano_interval():
-            durations = [_durations(chunk) for chunk in found.column(place).chunks]
-            column = pa.chunked_array(durations, pa.duration("us"))
-            found = found.set_column(place, field.name, column)
-    return nw.from_native(found)
-
-
-def _durations(intervals: Any) -> Any:
-    """Days and nanoseconds of Arrow as microseconds."""
-    import pyarrow as pa
-
-    parts = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")])
-    held = np.frombuffer(intervals.buffers()[1], dtype=parts)[intervals.offset :][: len(intervals)]
-    whole = held["days"] * np.int64(DAY) + held["nanoseconds"] // 1000
-    absent = intervals.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(whole, mask=absent).view(pa.duration("us"))
+    lengths = [name for name, dtype in frame.collect_schema().items() if dtype == nw.Duration]
+    if not lengths:
+        return frame.collect(backend="pyarrow")
+    counted = ", ".join(f"epoch_us({quoted(name)}) AS {quoted(name)}" for name in lengths)
+    found = _projected(Table(frame), f"* REPLACE ({counted})").frame.collect(backend="pyarrow")
+    return found.with_columns(nw.col(*lengths).cast(nw.Duration("us")))
 
 
 def coded(table: Table, types: Mapping[str, str]) -> Any:
