@@ -20,7 +20,7 @@ from tests.mechanisms.recorded_draws import Draw, recording, spent
 
 GRID = dpq.UniformGrid(0, 2**30, 1)
 NUMBER = 4000
-FEW, MANY = (0.25, 0.75), tuple((k + 0.5) / 40 for k in range(40))
+FEW, MANY = (0.25, 0.75), tuple((k + 0.5) / 42 for k in range(42))
 
 LEAST = Fraction(9, 10)
 """Less than this share of a budget is waste that somebody should know of."""

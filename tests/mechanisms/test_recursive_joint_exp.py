@@ -19,6 +19,7 @@ from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.mechanisms.recursive_joint_exp import (
     Node,
     RecursiveJointExp,
+    RecursiveLaw,
     ToldApart,
     grow,
     van_der_corput,
@@ -327,3 +328,12 @@ def test_a_bought_size_decides_on_no_refusal(epsilon: float) -> None:
             mechanism.release(view, random.Random(seed))
         found.add(str(refusal.value))
     assert len(found) == 1
+
+
+def test_sums_over_labels_are_as_long_as_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecursiveLaw, "log_probability_of_cuts", lambda *_: 0.0)
+    view = checks.view_of([1] * 8, 5)
+    law = RecursiveJointExp(q=FOUR, epsilon=1.0).law(view)
+    assert law.log_probability([1] * 4) == pytest.approx(math.log(2**16))
+    with pytest.raises(ValueError, match="16 labels each, which is too many"):
+        RecursiveJointExp(q=(*FOUR, 0.9), epsilon=1.0).law(view).log_probability([1] * 5)
