@@ -6,6 +6,7 @@ from typing import Any, overload
 from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.charging import Account
 from dpquantiles.described import Description
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import Intervals, require_intervals
@@ -128,7 +129,7 @@ def quantiles(  # type: ignore[misc]
         grouping = group_engine.Grouping(by=names, keys=keys, size=size, units=units)
         return group_engine.run(data, column, grouping, request, bits, account)
     if keys is not None:
-        raise ValueError("keys needs by, the columns that they are keys of")
+        raise InvalidValue("keys needs by, the columns that they are keys of")
     return engine.run_for_units(data, request, bits, column, units, account)
 
 
@@ -186,11 +187,11 @@ def _account(
 ) -> Account | None:
     if ledger is not None:
         if dataset is None:
-            raise TypeError("dataset must be given with a ledger, for example 'payroll-2026'")
+            raise InvalidType("dataset must be given with a ledger, for example 'payroll-2026'")
         return Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
     for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
         if value is not None:
-            raise TypeError(f"{name} must be given together with a ledger, got {value!r} alone")
+            raise InvalidType(f"{name} must be given together with a ledger, got {value!r} alone")
     return None
 
 

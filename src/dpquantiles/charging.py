@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.failures import unquoted
 from dpquantiles.ledger import Ledger
 from dpquantiles.ledger.entries import canonical, digest
 from dpquantiles.privacy import Guarantee, Units
@@ -25,7 +27,7 @@ class Account:
 
     def __post_init__(self) -> None:
         if not isinstance(self.ledger, Ledger):
-            raise TypeError(
+            raise InvalidType(
                 "ledger must be a Ledger, such as Ledger('budget.db'), got "
                 f"{require.shown(self.ledger)}"
             )
@@ -70,9 +72,9 @@ def charged(
     is repeated.
     """
     if account is None:
-        return draw(request)
+        return unquoted(lambda: draw(request))
     if not entropy.is_private(bits):
-        raise ValueError(
+        raise InvalidValue(
             "rng must be left out when a ledger is charged: a seeded release has no guarantee"
         )
     granted = replace(request, budget=held(request.budget))
@@ -80,7 +82,7 @@ def charged(
     asked = {**request.describe(), **about, "rows": units.rows}
     made: Made = account.ledger.release(
         replace(request.budget, within=promise.within, research_only=promise.research_only),
-        lambda: draw(granted),
+        lambda: unquoted(lambda: draw(granted)),
         restore=restore,
         dataset=account.dataset,
         part=account.part,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpquantiles import privacy
+from dpquantiles.errors import InvalidValue
 from dpquantiles.privacy import Guarantee
 from dpquantiles.release import FORMAT, Release
 
@@ -81,7 +82,7 @@ class Description:
     def from_dict(cls, plain: Mapping[str, Any]) -> "Description":
         """The description that `to_dict` wrote."""
         if plain.get("format") != FORMAT:
-            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
         guarantee = plain["guarantee"]
         return cls(
             releases={name: Release.from_dict(part) for name, part in plain["columns"].items()},

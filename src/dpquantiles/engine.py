@@ -11,6 +11,7 @@ from dpquantiles import require
 from dpquantiles.charging import Account, charged, fingerprint
 from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, Held, default_grid
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms.bracketed import Bracketed
@@ -132,7 +133,7 @@ def run_for_units(
     if units.column is None:
         return run(data, request, bits, column, account)
     if column is None:
-        raise TypeError("column must be given with unit: the column whose quantiles are wanted")
+        raise InvalidType("column must be given with unit: the column whose quantiles are wanted")
     priced = replace(request, budget=units.price(request.budget, grouped=False))
     priced.without_intervals()
     table = open_table(data, (column,))
@@ -188,11 +189,11 @@ def describe(
     The columns are read and drawn in their order, after the rows of units are chosen.
     """
     if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
-        raise ValueError(
+        raise InvalidValue(
             f"columns must be a list that names each column once, got {require.shown(columns)}"
         )
     if not isinstance(bounds, Mapping):
-        raise TypeError(
+        raise InvalidType(
             "bounds must be a dictionary from columns to pairs (lower, upper), "
             f"got {require.shown(bounds)}"
         )

@@ -3,6 +3,7 @@
 import random
 from typing import Protocol
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.require import shown
 
 SEEDED_NOTE = (
@@ -27,7 +28,7 @@ def require_bits(*, rng: object) -> Bits:
     if rng is None:
         return system()
     if isinstance(rng, type) or not callable(getattr(rng, "getrandbits", None)):
-        raise TypeError(
+        raise InvalidType(
             f"rng must have a getrandbits method, such as random.Random(7), got {shown(rng)}; "
             "leave it out for a private release"
         )

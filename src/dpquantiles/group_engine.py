@@ -11,6 +11,7 @@ from dpquantiles import entropy, require
 from dpquantiles.charging import Account, charged, fingerprint
 from dpquantiles.engine import precision
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
@@ -63,7 +64,7 @@ def run(
     Bits are taken for the rows of units, for private keys or bought sizes, then for the answers.
     """
     if column is None:
-        raise TypeError("column must be given with by: the column whose quantiles are wanted")
+        raise InvalidType("column must be given with by: the column whose quantiles are wanted")
     table = open_table(data, (column,))
     columns = KeyColumns.of(table, grouping.by)
     if grouping.units.column is not None:
@@ -201,18 +202,18 @@ class Plan:
     def _with_private_keys(cls, grouping: Grouping, request: Request, row: Guarantee) -> "Plan":
         require.choice((PRIVATE,), keys=grouping.keys)
         if row.neighbors is Neighbors.SWAP:
-            raise ValueError(
+            raise InvalidValue(
                 "keys='private' needs neighbors='add-remove': under swap neighbors each record's "
                 "group counts as public, so there is nothing to select; list the keys instead"
             )
         if not isinstance(row, ApproxDP):
-            raise ValueError(
+            raise InvalidValue(
                 "keys='private' needs epsilon and delta: a group with a single record is released "
                 "with a chance of at most delta, so take it far below one over the number of "
                 "records, for example delta=1e-6"
             )
         if grouping.size is not None:
-            raise ValueError(
+            raise InvalidValue(
                 "size must be left out with keys='private', which finds sizes as well; a mechanism "
                 "that must be told them, as slice_quantiles must, needs a list of keys"
             )
@@ -290,7 +291,7 @@ def _sizes(
     if size is None:
         return None
     if row.neighbors is Neighbors.SWAP:
-        raise ValueError(
+        raise InvalidValue(
             "size must be left out under swap neighbors, where the sizes of groups are public; "
             "for protected sizes use neighbors='add-remove'"
         )
@@ -299,5 +300,5 @@ def _sizes(
     known = {columns.shown(key): size.get(columns.shown(key)) for key in keys}
     without = next((key for key, number in known.items() if number is None), None)
     if without is not None:
-        raise ValueError(f"size must give a number for every key, got none for {without!r}")
+        raise InvalidValue(f"size must give a number for every key, got none for {without!r}")
     return np.array([require.count(size=number) for number in known.values()], dtype=np.int64)

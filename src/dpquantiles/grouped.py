@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpquantiles import privacy
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import Guarantee
 from dpquantiles.release import FORMAT, Release
@@ -135,7 +136,7 @@ class GroupedRelease:
     def from_dict(cls, plain: Mapping[str, Any]) -> "GroupedRelease":
         """The release that `to_dict` wrote."""
         if plain.get("format") != FORMAT:
-            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
         kind, guarantee = named(plain["type"], plain["zone"]), plain["guarantee"]
         types = tuple(plain["key_types"])
         return cls(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy
+from dpquantiles.errors import InvalidValue
 from dpquantiles.intervals import Interval, Intervals, MeasuredRanks
 from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import Guarantee
@@ -39,7 +40,7 @@ class Release:
     def value(self) -> Any:
         """The answer, when one quantile was asked for."""
         if len(self.values) != 1:
-            raise ValueError(f"value is for one quantile, got {len(self.values)}; use values")
+            raise InvalidValue(f"value is for one quantile, got {len(self.values)}; use values")
         return self.values[0]
 
     def interval(self, level: float | None = None, of: str | None = None) -> tuple[Interval, ...]:
@@ -52,7 +53,7 @@ class Release:
         with that chance, not all of them together.
         """
         if self.ranks is None:
-            raise ValueError(
+            raise InvalidValue(
                 "interval needs a release with intervals; ask for them when it is made, "
                 "for example quantiles(..., intervals=True)"
             )
@@ -65,7 +66,7 @@ class Release:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("copy must not be False: an array of a release is always a copy")
+            raise InvalidValue("copy must not be False: an array of a release is always a copy")
         return np.array(self.values, dtype=dtype)
 
     def __iter__(self) -> Iterator[Any]:
@@ -111,7 +112,7 @@ class Release:
     def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
         """The release that `to_dict` wrote."""
         if plain.get("format") != FORMAT:
-            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
         kind = named(plain["type"], plain["zone"])
         guarantee, ranks = plain["guarantee"], plain.get("ranks")
         return cls(

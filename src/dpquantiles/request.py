@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, require_grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
@@ -46,7 +47,7 @@ class Request:
         if isinstance(self.missing, str):
             require.choice(MISSING_POLICIES, missing=self.missing)
             if swap and self.missing == "drop":
-                raise ValueError(
+                raise InvalidValue(
                     "missing='drop' would show how many records are missing, which swap neighbors "
                     "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
                 )
@@ -88,7 +89,7 @@ class Request:
         """The mechanism for groups and units, around whose answers there are no intervals."""
         mechanism = self.build(name)
         if isinstance(mechanism, Bracketed):
-            raise ValueError("intervals must be left out with by and with unit, got both")
+            raise InvalidValue("intervals must be left out with by and with unit, got both")
         return mechanism
 
     def describe(self) -> dict[str, object]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+from dpquantiles.errors import InvalidType, InvalidValue
+
 NAMED_QUANTILES: dict[str, tuple[float, ...]] = {
     "median": (0.5,),
     "quartiles": (0.25, 0.5, 0.75),
@@ -42,7 +44,7 @@ def _real(name: str, value: object, must: str) -> float:
             return math.inf if value == abs(value) else -math.inf
         except TypeError:  # NumPy derives its lengths of time from its integers
             pass
-    raise TypeError(f"{name} must be {must}, got {shown(value)}")
+    raise InvalidType(f"{name} must be {must}, got {shown(value)}")
 
 
 def positive(hint: str = "", **parameter: object) -> float:
@@ -50,7 +52,7 @@ def positive(hint: str = "", **parameter: object) -> float:
     name, value = _single(parameter)
     number = _real(name, value, "a positive, finite number")
     if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {number!r}{hint}")
+        raise InvalidValue(f"{name} must be positive and finite, got {number!r}{hint}")
     return number
 
 
@@ -58,12 +60,12 @@ def count(minimum: int = 0, **parameter: object) -> int:
     """A whole number of at least `minimum`."""
     name, value = _single(parameter)
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {shown(value)}")
+        raise InvalidType(f"{name} must be a whole number, got {shown(value)}")
     number = int(value)
     if number < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {number!r}")
+        raise InvalidValue(f"{name} must be at least {minimum}, got {number!r}")
     if number > LARGEST_COUNT:
-        raise ValueError(f"{name} must be at most 2**53, got {number!r}")
+        raise InvalidValue(f"{name} must be at most 2**53, got {number!r}")
     return number
 
 
@@ -73,13 +75,13 @@ def choice(options: Iterable[str], **parameter: object) -> str:
     known = tuple(str(option) for option in options)
     listing = ", ".join(repr(option) for option in known)
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {listing}, got {shown(value)}")
+        raise InvalidType(f"{name} must be one of {listing}, got {shown(value)}")
     if value in known:
         return str(value)
     by_letters = {_letters(option): option for option in known}
     near = difflib.get_close_matches(_letters(value), by_letters, n=1, cutoff=0.5)
     hint = f"; did you mean {by_letters[near[0]]!r}?" if near else ""
-    raise ValueError(f"{name} must be one of {listing}, got {value!r}{hint}")
+    raise InvalidValue(f"{name} must be one of {listing}, got {value!r}{hint}")
 
 
 def _letters(name: str) -> str:
@@ -93,14 +95,14 @@ def _numbers(name: str, value: object, top: int) -> tuple[float, ...]:
         return _numbers(name, (value,), top)
     scalar = isinstance(value, (str, bytes, bytearray)) or getattr(value, "ndim", 1) == 0
     if scalar or not isinstance(value, Iterable):
-        raise TypeError(f"{name} must be {must}, got {shown(value)}")
+        raise InvalidType(f"{name} must be {must}, got {shown(value)}")
     numbers = tuple(_real(name, item, must) for item in value)
     if not numbers:
-        raise ValueError(f"{name} must name at least one quantile, got none")
+        raise InvalidValue(f"{name} must name at least one quantile, got none")
     for number in numbers:
         if not 0 <= number <= top:
             hint = "; for percentages use percentiles" if top < number <= 100 else ""
-            raise ValueError(f"{name} must lie between 0 and {top}, got {number!r}{hint}")
+            raise InvalidValue(f"{name} must lie between 0 and {top}, got {number!r}{hint}")
     return numbers
 
 
@@ -122,7 +124,7 @@ def fraction(**parameter: object) -> float:
     name, value = _single(parameter)
     number = _real(name, value, "a number between 0 and 1")
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+        raise InvalidValue(f"{name} must lie strictly between 0 and 1, got {value!r}")
     return number
 
 
@@ -132,5 +134,5 @@ def pair(**parameter: Any) -> tuple[Any, Any]:
     try:
         lower, upper = value
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a pair (lower, upper), got {shown(value)}") from None
+        raise InvalidType(f"{name} must be a pair (lower, upper), got {shown(value)}") from None
     return lower, upper

@@ -5,6 +5,7 @@ from typing import Any
 
 from dpquantiles import require
 from dpquantiles.auditing.findings import Audit, Finding
+from dpquantiles.errors import InvalidType
 
 __all__ = ["Audit", "Finding", "audit"]
 
@@ -49,7 +50,7 @@ def audit(
     sure = require.fraction(confidence=confidence)
     if release is None:
         if neighbors is not None or epsilon is not None:
-            raise TypeError("release must be given with neighbors and epsilon: the function")
+            raise InvalidType("release must be given with neighbors and epsilon: the function")
         # What audits the package imports all of it, which a program that audits nothing spares.
         from dpquantiles.auditing.package import FULL, QUICK
         from dpquantiles.auditing.package import audit as audit_package

@@ -8,6 +8,7 @@ from dpquantiles.auditing.checks import Check, Found, in_short
 from dpquantiles.auditing.events import Failed, caught
 from dpquantiles.auditing.findings import Audit
 from dpquantiles.auditing.statistical import LEAST_DRAWS, evidence
+from dpquantiles.errors import InvalidType
 from dpquantiles.privacy import budget
 
 
@@ -21,12 +22,12 @@ def audit(
 ) -> Audit:
     """One statistical finding; arguments as in `dpquantiles.audit`."""
     if not callable(release):
-        raise TypeError(
+        raise InvalidType(
             f"release must be a function of one data set, got {require.shown(release)}; "
             "name mechanisms of this package as mechanisms=[...]"
         )
     if neighbors is None or epsilon is None:
-        raise TypeError("neighbors and epsilon must be given with a function, such as ([0], [1])")
+        raise InvalidType("neighbors and epsilon must be given with a function, such as ([0], [1])")
     pair = require.pair(neighbors=neighbors)
     count = require.count(minimum=LEAST_DRAWS, draws=draws)
     stated = budget(epsilon=epsilon, delta=delta or None)

@@ -8,6 +8,7 @@ from dpquantiles.auditing import end_to_end, exact, hostile, spending
 from dpquantiles.auditing.checks import Check
 from dpquantiles.auditing.findings import Audit
 from dpquantiles.auditing.laws import LAWS
+from dpquantiles.errors import InvalidValue
 from dpquantiles.mechanisms import registry
 
 Progress = Callable[[int, int, str], None]
@@ -36,7 +37,7 @@ def checks(names: Sequence[str] | None, effort: Effort, risk: float) -> list[Che
     known, whole = tuple(registry.MECHANISMS), names is None
     wanted = known if names is None else tuple(require.choice(known, mechanism=n) for n in names)
     if not wanted:
-        raise ValueError("mechanisms must name at least one mechanism, got none")
+        raise InvalidValue("mechanisms must name at least one mechanism, got none")
     drawn = [n for n in wanted if effort.draws_of_all or not whole or n not in LAWS]
     return [
         *exact.checks(wanted, effort.sizes, effort.epsilons),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.auditing import proportions
 from dpquantiles.auditing.events import Labels, Look, looks
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.algebra import Floats
 
 Ints = NDArray[np.int64]
@@ -58,7 +59,7 @@ class Evidence(NamedTuple):
 def evidence(one: Sequence[Any], other: Sequence[Any], delta: float, risk: float) -> Evidence:
     """The best event of these draws, tested on those that it was not chosen with."""
     if not len(one) == len(other) >= LEAST_DRAWS:
-        raise ValueError(f"draws must be at least {LEAST_DRAWS} of each neighbor, got {len(one)}")
+        raise InvalidValue(f"draws must be at least {LEAST_DRAWS} of each neighbor, got {len(one)}")
     part = np.minimum(np.arange(len(one)) % PARTS, 2)
     both = np.concatenate([part, part])
     trials = np.bincount(part, minlength=3)

@@ -16,7 +16,7 @@ from dpquantiles.cli.ledger import ledger
 from dpquantiles.cli.mechanisms import mechanisms
 from dpquantiles.cli.plan import plan
 from dpquantiles.cli.release import release
-from dpquantiles.errors import BudgetExceeded
+from dpquantiles.errors import BudgetExceeded, PublicError
 from dpquantiles.version import __version__
 
 USAGE, REFUSED, INTERRUPTED = 2, 3, 130
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (PublicError, OSError) as error:
         notes = getattr(error, "__notes__", [])
         screen.error(_as_typed("; ".join([str(error), *notes])))
         return REFUSED if isinstance(error, BudgetExceeded) else USAGE

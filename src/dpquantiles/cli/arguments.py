@@ -9,6 +9,7 @@ from typing import Any
 
 from dpquantiles import privacy, require
 from dpquantiles.charging import Account
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.kinds import Datetime, Kind
@@ -53,7 +54,7 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise ValueError(
+        raise InvalidValue(
             f"q must be numbers between 0 and 1, names or ranges, separated by commas, "
             f"got {text!r}; for example 0.25,0.5,0.75 or deciles or 0.1:0.9:0.1"
         ) from None
@@ -63,12 +64,12 @@ def _range(text: str) -> Iterator[float]:
     """start:stop:step, ends included, in exact decimals: 0.1:0.9:0.1 is the nine deciles."""
     parts = [_decimal(part.strip()) for part in text.split(":")]
     if len(parts) != 3 or not all(part.is_finite() for part in parts):
-        raise ValueError(f"q must give ranges as start:stop:step, got {text!r}")
+        raise InvalidValue(f"q must give ranges as start:stop:step, got {text!r}")
     start, stop, step = parts
     if step <= 0 or stop < start:
-        raise ValueError(f"q must give ranges that ascend, start <= stop, step > 0, got {text!r}")
+        raise InvalidValue(f"q must give ranges that ascend, start <= stop, step > 0, got {text!r}")
     if stop - start > step * MOST_QUANTILES:
-        raise ValueError(f"q must be at most {MOST_QUANTILES} quantiles, got {text!r}")
+        raise InvalidValue(f"q must be at most {MOST_QUANTILES} quantiles, got {text!r}")
     for k in range(int((stop - start) / step) + 1):
         yield float(start + k * step)
 
@@ -81,7 +82,7 @@ def epsilon(text: str) -> float:
 def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: str) -> Guarantee:
     """The privacy budget: epsilon, epsilon and delta, or rho."""
     if epsilon is None and rho is None:
-        raise ValueError("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")
+        raise InvalidValue("epsilon must be given, for example --epsilon 1 (or --rho 0.5)")
     return privacy.budget(
         epsilon=None if epsilon is None else number("epsilon", epsilon, "1"),
         delta=None if delta is None else number("delta", delta, "1e-6"),
@@ -95,7 +96,7 @@ def intervals(level: str | None, of: str) -> Intervals | None:
     require.choice(SUBJECTS, intervals_of=of)
     if level is None:
         if of != DATA:
-            raise ValueError(f"intervals must be given with intervals-of, got {of!r} alone")
+            raise InvalidValue(f"intervals must be given with intervals-of, got {of!r} alone")
         return None
     return Intervals(require_level(intervals=number("intervals", level, "0.95")), of)
 
@@ -109,13 +110,13 @@ def account(
     """Where a release is charged; None without a ledger."""
     if ledger is not None:
         if dataset is None:
-            raise ValueError(
+            raise InvalidValue(
                 "dataset must be given with --ledger, for example --dataset payroll-2026"
             )
         return Account(ledger=Ledger(ledger), dataset=dataset, part=part, request_id=request_id)
     for name, text in (("dataset", dataset), ("part", part), ("request-id", request_id)):
         if text is not None:
-            raise ValueError(f"{name} must be given together with --ledger, got {text!r} alone")
+            raise InvalidValue(f"{name} must be given together with --ledger, got {text!r} alone")
     return None
 
 
@@ -123,7 +124,7 @@ def number(parameter: str, text: str, example: str) -> float:
     """One number."""
     found = parse(text, "float")
     if found is None:
-        raise ValueError(
+        raise InvalidValue(
             f"{parameter} must be a positive, finite number, got {text!r}; try {example}"
         )
     return float(found)
@@ -134,7 +135,7 @@ def whole(parameter: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{parameter} must be a whole number, got {text!r}") from None
+        raise InvalidValue(f"{parameter} must be a whole number, got {text!r}") from None
 
 
 def _parse(text: str, kind: Kind) -> Any:
@@ -149,7 +150,7 @@ def value(text: str, kind: Kind, parameter: str) -> Any:
     """A public parameter in the type of the column."""
     parsed = _parse(text, kind)
     if parsed is None:
-        raise ValueError(
+        raise InvalidValue(
             f"{parameter} must be of type {kind.name} like the column, got {text!r}; "
             f"for example {EXAMPLES[kind.name]}"
         )
@@ -167,7 +168,9 @@ def _step(text: str, kind: Kind) -> Any:
         return value(text, kind, "resolution")
     step = parse(text.strip(), "timedelta")
     if step is None:
-        raise ValueError(f"resolution must be a length of time, got {text!r}; for example 7d or 1h")
+        raise InvalidValue(
+            f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
+        )
     return step
 
 
@@ -179,7 +182,7 @@ def missing(text: str | None, kind: Kind) -> Any:
     if stand_in is None or (isinstance(stand_in, float) and not math.isfinite(stand_in)):
         near = difflib.get_close_matches(text, MISSING_POLICIES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"for example {EXAMPLES[kind.name]}"
-        raise ValueError(
+        raise InvalidValue(
             f"missing must be one of {', '.join(map(repr, MISSING_POLICIES))} or a value of "
             f"type {kind.name}, got {text!r}; {hint}"
         )

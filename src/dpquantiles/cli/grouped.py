@@ -11,6 +11,7 @@ import numpy as np
 from dpquantiles import engine, group_engine
 from dpquantiles.cli.place import Place
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.group_engine import Grouping, Plan
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
@@ -45,7 +46,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         if self.keys is not None and not self.by:
-            raise ValueError("keys needs --by, the columns that they are keys of")
+            raise InvalidValue("keys needs --by, the columns that they are keys of")
 
     @property
     def whole(self) -> bool:
@@ -130,7 +131,7 @@ def read_keys(text: str, columns: KeyColumns) -> list[Any]:
     elif len(columns.by) == 1:
         rows = [[key] for key in text.split(",")]
     else:
-        raise ValueError(
+        raise InvalidValue(
             f"keys must be a CSV file with the columns {', '.join(columns.by)}, got {text!r}"
         )
     return [tuple(_part(*part) for part in zip(row, columns.types, strict=True)) for row in rows]
@@ -143,7 +144,7 @@ def _read_rows(path: Path, by: Sequence[str]) -> list[list[str]]:
         header = [name.strip() for name in next(rows, [])]
         for name in by:
             if name not in header:
-                raise ValueError(f"keys: '{path}' has no column {name!r}{nearest(name, header)}")
+                raise InvalidValue(f"keys: '{path}' has no column {name!r}{nearest(name, header)}")
         places = [header.index(name) for name in by]
         kept = [row for row in rows if row]
     return [[row[i].strip() if i < len(row) else "" for i in places] for row in kept]

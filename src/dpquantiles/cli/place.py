@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds import BY_NAME, Domain, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.metadata import Measure, measure
@@ -40,9 +41,9 @@ class Place:
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.sql is None):
-            raise ValueError("data must be named once: a FILE, or a query with --sql")
+            raise InvalidValue("data must be named once: a FILE, or a query with --sql")
         if self.database is not None and self.sql is None:
-            raise ValueError("database must come with --sql, the query to run in it")
+            raise InvalidValue("database must come with --sql, the query to run in it")
 
     def __str__(self) -> str:
         if self.file is not None:

@@ -7,6 +7,7 @@ import typer
 
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
@@ -156,7 +157,7 @@ def _enough(
 ) -> str:
     """The smallest epsilon, said and handed on."""
     if epsilon is not None or rho is not None:
-        raise ValueError("rank-error must stand in place of epsilon and rho, got both")
+        raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
     found = epsilon_for(
         rank_error=arguments.number("rank_error", rank_error, "0.01"),
         size=size,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid, places_of
@@ -12,12 +13,12 @@ from dpquantiles.kinds import INT64, DecimalUnits, Kind
 def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
     """A grid that is given in place of bounds and resolution."""
     if not isinstance(grid, Grid):
-        raise TypeError(
+        raise InvalidType(
             "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
             f"got {require.shown(grid)}"
         )
     if bounds is not None or resolution is not None:
-        raise ValueError("grid must stand alone, got bounds or resolution beside it")
+        raise InvalidValue("grid must stand alone, got bounds or resolution beside it")
     return grid
 
 
@@ -29,7 +30,7 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
     if bounds:
         return UniformGrid(*bounds, resolution, kind, step_name="resolution")
     if resolution is not None and not (kind.integral and kind.step(resolution, "resolution") == 1):
-        raise ValueError(
+        raise InvalidValue(
             f"resolution needs bounds to count from, got resolution={resolution!r} without bounds"
         )
     if not kind.integral:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.protocol import check_ends, exact, exact_bounds
 from dpquantiles.kinds import INT64, INTEGER, REAL, Kind
 
@@ -35,7 +36,7 @@ class FloatGrid:
     def __post_init__(self) -> None:
         kind = self.kind or (INTEGER if self.integral else REAL)
         if kind.limits is not None:
-            raise ValueError(f"kind must be a type without limits, got {kind.name}")
+            raise InvalidValue(f"kind must be a type without limits, got {kind.name}")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "integral", kind.integral)
         if self.lower is not None and self.upper is not None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds import Kind
 
 
@@ -42,18 +43,18 @@ def exact(number: int | float) -> Fraction:
 def exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fraction]:
     low, high = (exact(kind.number(bound, "bounds")) for bound in (lower, upper))
     if not low < high:
-        raise ValueError(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
+        raise InvalidValue(f"bounds must have lower < upper, got lower={lower!r}, upper={upper!r}")
     return low, high
 
 
 def check_ends(grid: Grid, lower: object, upper: object) -> None:
     """What lies between two points that can be written can be written, so no draw will raise."""
     if grid.size < 1:
-        raise ValueError(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
+        raise InvalidValue(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
     try:
         grid.decode(np.array([0, grid.size - 1]))
     except (OverflowError, ValueError):
-        raise ValueError(
+        raise InvalidValue(
             f"bounds must leave every grid point writable as a {grid.kind.name}, "
             f"got lower={lower!r}, upper={upper!r}"
         ) from None

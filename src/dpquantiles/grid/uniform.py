@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid.protocol import check_ends, exact, exact_bounds
 from dpquantiles.kinds import INT64, DecimalUnits, Kind, infer
 from dpquantiles.kinds.numbers import EXACT
@@ -98,7 +99,7 @@ def _stated_kind(lower: object, upper: object, step: object) -> Kind:
     try:
         kind = infer(np.fromiter(stated, dtype=object))
     except TypeError:
-        raise TypeError(
+        raise InvalidType(
             "bounds must be numbers, booleans, decimals, dates, datetimes or durations, "
             f"got lower={lower!r}, upper={upper!r}"
         ) from None
@@ -120,19 +121,19 @@ def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: 
     width = exact(kind.step(kind.unit if step is None else step, name))
     if width <= 0 or (kind.integral and width.denominator != 1):
         must = f"a positive multiple of {kind.unit}" if kind.integral else "positive"
-        raise ValueError(f"{name} must be {must}, got {step!r}")
+        raise InvalidValue(f"{name} must be {must}, got {step!r}")
     if kind.integral and not INT64.min <= low <= high <= INT64.max:
-        raise ValueError(
+        raise InvalidValue(
             "bounds must fit in 64-bit integers of the type's unit, "
             f"got {kind.value(math.floor(low))!r} and {kind.value(math.ceil(high))!r}"
         )
     if not kind.integral and width < finest:
-        raise ValueError(
+        raise InvalidValue(
             f"{name} must be at least {float(finest)!r}, which doubles of this size can tell "
             f"apart, got {step!r}"
         )
     if (high - low) // width >= MOST_STEPS:
-        raise ValueError(f"{name} must leave at most 2**62 grid points, got {step!r}")
+        raise InvalidValue(f"{name} must leave at most 2**62 grid points, got {step!r}")
     return width
 
 

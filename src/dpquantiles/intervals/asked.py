@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 
 DATA, POPULATION = "data", "population"
 SUBJECTS = (DATA, POPULATION)
@@ -35,7 +36,7 @@ def require_level(**parameter: object) -> float:
     ((name, _),) = parameter.items()
     level = require.fraction(**parameter)
     if level > LARGEST_LEVEL:
-        raise ValueError(f"{name} must be at most 0.999999, got {level!r}")
+        raise InvalidValue(f"{name} must be at most 0.999999, got {level!r}")
     return level
 
 

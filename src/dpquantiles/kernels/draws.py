@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.algebra import Algebra, Floats
 
 FAINT = 512.0
@@ -182,7 +183,7 @@ def discrete_laplaces(bits: Bits, epsilon: Fraction, count: int) -> NDArray[np.i
     The difference of two geometric variables of ratio exp(-epsilon) has this law.
     """
     if not LEAST_RATE <= epsilon <= MOST_RATE:
-        raise ValueError(f"epsilon must lie between 2**-40 and 2**9, got {float(epsilon)!r}")
+        raise InvalidValue(f"epsilon must lie between 2**-40 and 2**9, got {float(epsilon)!r}")
     pairs = geometrics(bits, epsilon, 2 * count)
     return pairs[:count] - pairs[count:]
 

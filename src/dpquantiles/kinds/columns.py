@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds.protocol import Column, Kind
 
 
@@ -20,7 +21,7 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
     else:
         array = np.fromiter(values, dtype=object)
     if array.ndim != 1:
-        raise ValueError(f"data must be one column, got {array.ndim} dimensions")
+        raise InvalidValue(f"data must be one column, got {array.ndim} dimensions")
     return array
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidType
 from dpquantiles.kinds.numbers import BOOLEAN, INTEGER, NUMBER_TYPES, REAL, DecimalUnits
 from dpquantiles.kinds.protocol import Kind, described
 from dpquantiles.kinds.times import DATE, DURATION, Datetime, zone_by_name
@@ -54,7 +55,7 @@ def infer(array: NDArray[Any]) -> Kind:
 
 def unsupported(found: str) -> TypeError:
     """The error of a column that has no quantiles here."""
-    return TypeError(
+    return InvalidType(
         f"data must be numbers, booleans, decimals, dates, datetimes or durations, got {found}"
     )
 

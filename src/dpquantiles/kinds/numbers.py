@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds.protocol import (
     INT64,
     Column,
@@ -51,7 +52,7 @@ def _public(value: Any, parameter: str, kind: str = "number") -> Any:
     except (OverflowError, ValueError):  # a number beyond doubles, a signaling NaN
         finite = False
     if not finite:
-        raise ValueError(f"{parameter} must be finite, got {value!r}")
+        raise InvalidValue(f"{parameter} must be finite, got {value!r}")
     return _python(value)
 
 
@@ -174,7 +175,7 @@ class Boolean:
         if isinstance(value, (bool, np.bool_)):
             return int(value)
         if _public(value, parameter, self.name) not in (0, 1):
-            raise ValueError(f"{parameter} must be False or True, got {value!r}")
+            raise InvalidValue(f"{parameter} must be False or True, got {value!r}")
         return int(value)  # type: ignore[call-overload, no-any-return]
 
     def step(self, value: object, parameter: str) -> int | float:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.require import shown
 
 INT64 = np.iinfo(np.int64)
@@ -62,12 +63,12 @@ class Kind(Protocol):
 
 def wrong_type(parameter: str, kind: str, value: object) -> TypeError:
     """The error of a public parameter that is of another type than the values."""
-    return TypeError(f"{parameter} must be of type {kind} like the values, got {shown(value)}")
+    return InvalidType(f"{parameter} must be of type {kind} like the values, got {shown(value)}")
 
 
 def wrong_column(kind: str, values: NDArray[Any]) -> TypeError:
     """The error of a typed array that is of another type than the grid."""
-    return TypeError(f"data must be of type {kind} like the grid, got {described(values)}")
+    return InvalidType(f"data must be of type {kind} like the grid, got {described(values)}")
 
 
 def described(values: NDArray[Any]) -> str:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds.protocol import (
     INT64,
     Column,
@@ -113,7 +114,7 @@ class Date:
     def step(self, value: object, parameter: str) -> int:
         days, rest = divmod(DURATION.number(value, parameter), _DAY)
         if rest:
-            raise ValueError(f"{parameter} must be a whole number of days, got {value!r}")
+            raise InvalidValue(f"{parameter} must be a whole number of days, got {value!r}")
         return days
 
     def value(self, number: int | float) -> dt.date:
@@ -212,4 +213,6 @@ def zone_by_name(name: str) -> dt.tzinfo:
     try:
         return dt.datetime.strptime(name.removeprefix("UTC"), "%z").tzinfo or dt.UTC
     except ValueError:
-        raise ValueError(f"a time zone must be known here or be an offset, got {name!r}") from None
+        raise InvalidValue(
+            f"a time zone must be known here or be an offset, got {name!r}"
+        ) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
-from dpquantiles.errors import LedgerError
+from dpquantiles.errors import InvalidValue, LedgerError
 from dpquantiles.ledger.charges import ASKED
 from dpquantiles.ledger.entries import START, Broken, Entry, follow
 from dpquantiles.privacy import Guarantee
@@ -135,21 +135,21 @@ class Books:
     def _enter(self, number: int, content: Mapping[str, Any]) -> None:
         action = content["action"]
         if (action == "budget") != (number == 1):
-            raise ValueError(action)
+            raise InvalidValue(action)
         if action == "budget":
             self.budget = privacy.from_dict(content["budget"])
         elif action == "charge":
             self._charge(number, content)
         elif self.requests[content["request"]].release is not None:
-            raise ValueError(action)
+            raise InvalidValue(action)
         elif action == "release":
             self.requests[content["request"]].release = number
         elif action != "retry":
-            raise ValueError(action)
+            raise InvalidValue(action)
 
     def _charge(self, number: int, content: Mapping[str, Any]) -> None:
         if content["request"] in self.requests:
-            raise ValueError(content["request"])
+            raise InvalidValue(content["request"])
         owner = Owner(content["dataset"], content["unit"])
         cost, part = privacy.from_dict(content["cost"]), part_of(content["part"])
         account = self.accounts.setdefault(owner, Spending(self.stated))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.ledger.entries import canonical
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -27,7 +28,7 @@ def asked(
 ) -> dict[str, Any]:
     """A charge as it is entered; a request without an id gets one that nobody else has."""
     if not isinstance(cost, (PureDP, ApproxDP, ZCDP)):
-        raise TypeError(f"cost must be a guarantee, such as PureDP(epsilon=1), got {shown(cost)}")
+        raise InvalidType(f"cost must be a guarantee, such as PureDP(epsilon=1), got {shown(cost)}")
     charge = {
         "action": "charge",
         "dataset": require_name(dataset=dataset),

@@ -6,6 +6,7 @@ character of its own. Otherwise a slip of the keyboard would open a second budge
 
 import unicodedata
 
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.require import shown
 
 LONGEST = 200
@@ -15,9 +16,9 @@ def require_name(**parameter: object) -> str:
     """A printable, non-empty name, in the one spelling that it is entered with."""
     ((name, value),) = parameter.items()
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
+        raise InvalidType(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
     if not value.strip() or not value.isprintable() or len(value) > LONGEST:
-        raise ValueError(
+        raise InvalidValue(
             f"{name} must be a printable name of 1 to {LONGEST} characters, got {value[:LONGEST]!r}"
         )
     return unicodedata.normalize("NFC", value.strip())
@@ -30,7 +31,7 @@ def require_part(*, part: object) -> str | None:
     text = require_name(part=part)
     partition, equals, label = (piece.strip() for piece in text.partition("="))
     if not (partition and equals and label):
-        raise ValueError(
+        raise InvalidValue(
             f"part must be written partition=label, such as 'region=north', got {text!r}; parts "
             "of one partition must be disjoint"
         )

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
@@ -84,7 +85,7 @@ class AboveThreshold:
         object.__setattr__(self, "candidates", count)
         require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
         if min(map(self.rate, self.q)) < draws.LEAST_RATE:
-            raise ValueError(
+            raise InvalidValue(
                 "epsilon must leave at least 2**-40 for the noise of every quantile, "
                 f"got {self.epsilon!r}; take a larger epsilon"
             )
@@ -95,7 +96,7 @@ class AboveThreshold:
     ) -> "AboveThreshold":
         """Spends epsilon as it is; of a rho, the epsilons whose squares add up to 2 rho."""
         if size is not None:
-            raise ValueError(f"size must be left out: no public size is used, got {size!r}")
+            raise InvalidValue(f"size must be left out: no public size is used, got {size!r}")
         if isinstance(budget, ZCDP):
             epsilon = math.sqrt(2 * budget.rho * len(q)) * (1 - 2.0**-50)
             return cls(q=q, epsilon=epsilon, neighbors=budget.neighbors, stated_as=ZCDP.kind)

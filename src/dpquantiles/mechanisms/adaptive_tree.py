@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -102,13 +103,13 @@ class AdaptiveTree:
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
         if not isinstance(self.budget, (PureDP, ZCDP)):
-            raise TypeError(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
+            raise InvalidType(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
         object.__setattr__(self, "size", require_size(self.size, self.budget.neighbors))
         object.__setattr__(self, "cells", require.count(minimum=1, cells=self.cells))
         if self.cut_share is not None:
             share = require.positive(cut_share=self.cut_share)
             if share > MOST_CUT_SHARE:
-                raise ValueError(f"cut_share must be at most {MOST_CUT_SHARE}, got {share!r}")
+                raise InvalidValue(f"cut_share must be at most {MOST_CUT_SHARE}, got {share!r}")
             object.__setattr__(self, "cut_share", share)
         for points in (COARSE, MOST_STEPS):
             stages = self.stages(points)
@@ -242,7 +243,7 @@ def cutting_rate(budget: Guarantee) -> Fraction:
         return most_loss(rate) + other_side <= limit
 
     if not covered(draws.LEAST_RATE):
-        raise ValueError(
+        raise InvalidValue(
             f"the budget must leave at least 2**-40 per cell, got about {0.3 * limit:.3g}; "
             "take a larger budget"
         )

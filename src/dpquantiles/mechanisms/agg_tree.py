@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws, tree
 from dpquantiles.mechanisms.law import Profile
@@ -82,7 +83,7 @@ class AggTree:
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", require.quantiles(q=self.q))
         if (self.epsilon is None) == (self.rho is None):
-            raise TypeError("epsilon or rho must be given, one of the two")
+            raise InvalidType("epsilon or rho must be given, one of the two")
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
         if self.rho is not None:
@@ -95,13 +96,13 @@ class AggTree:
 
     def _check_shape(self) -> None:
         if (self.height is None) != (self.branching is None):
-            raise TypeError("height and branching must be given together, or both left out")
+            raise InvalidType("height and branching must be given together, or both left out")
         if self.height is None or self.branching is None:
             return
         object.__setattr__(self, "height", require.count(minimum=1, height=self.height))
         object.__setattr__(self, "branching", require.count(minimum=2, branching=self.branching))
         if self.height * math.log(self.branching) > math.log(MOST_LEAVES):
-            raise ValueError(
+            raise InvalidValue(
                 f"height and branching must leave at most {MOST_LEAVES} leaves, "
                 f"got height={self.height}, branching={self.branching}"
             )
@@ -165,7 +166,7 @@ class AggTree:
             assert self.epsilon is not None
             rate = Fraction(self.epsilon) / nodes
         if rate < draws.LEAST_RATE:
-            raise ValueError(
+            raise InvalidValue(
                 f"the budget must leave at least 2**-40 per node, got {float(rate):.3g}; "
                 "take a larger budget"
             )

@@ -31,6 +31,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
@@ -146,7 +147,7 @@ class CSmooth:
         if self.smoothness is not None:
             t = require.positive(smoothness=self.smoothness)
             if t > LARGEST_SMOOTHNESS:
-                raise ValueError(f"smoothness must be at most {LARGEST_SMOOTHNESS:g}, got {t!r}")
+                raise InvalidValue(f"smoothness must be at most {LARGEST_SMOOTHNESS:g}, got {t!r}")
             object.__setattr__(self, "smoothness", t)
 
     @classmethod
@@ -155,9 +156,9 @@ class CSmooth:
     ) -> "CSmooth":
         """Spends rho as it is; an epsilon cannot be met."""
         if not isinstance(budget, ZCDP):
-            raise ValueError(f"csmooth must have a budget of kind 'concentrated', got {budget}")
+            raise InvalidValue(f"csmooth must have a budget of kind 'concentrated', got {budget}")
         if size is not None:
-            raise ValueError(f"size must be left out under swap neighbors, got {size!r}")
+            raise InvalidValue(f"size must be left out under swap neighbors, got {size!r}")
         return cls(q=q, rho=budget.rho, neighbors=budget.neighbors)
 
     @property
@@ -200,7 +201,7 @@ class CSmooth:
 
 def _require_even_spacing(grid: Grid) -> None:
     if isinstance(grid, FloatGrid):
-        raise ValueError(
+        raise InvalidValue(
             "bounds must be given for csmooth, whose noise is scaled to the range, got a grid "
             "without; joint_exp and above_threshold work without bounds"
         )

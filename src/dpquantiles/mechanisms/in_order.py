@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.algebra import Floats
 
 MOST_PERMUTED = 16
@@ -18,7 +19,7 @@ def log_probability(chances: Floats, repeats: Sequence[int]) -> float:
     groups of so many `repeats`: a vector of answers is counted once for each order of equal ones.
     """
     if len(chances) > MOST_PERMUTED:
-        raise ValueError(
+        raise InvalidValue(
             f"values must be at most {MOST_PERMUTED} answers, got {len(chances)}: the "
             "probability is a sum over all permutations"
         )

@@ -32,6 +32,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import in_order
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -105,7 +106,7 @@ class AppIndExp(OneByOne):
     def within(cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Self:
         """Spends epsilon and delta as they are."""
         if not isinstance(budget, ApproxDP):
-            raise ValueError(f"budget must be an (epsilon, delta) for app_ind_exp, got {budget}")
+            raise InvalidValue(f"budget must be an (epsilon, delta) for app_ind_exp, got {budget}")
         epsilon, delta = budget.epsilon, budget.delta
         return cls(q=q, epsilon=epsilon, delta=delta, neighbors=budget.neighbors, size=size)
 
@@ -130,7 +131,7 @@ class IndExpLaw:
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability (3) that exactly these values are released."""
         if len(values) != len(self.order):
-            raise ValueError(f"values must be {len(self.order)} answers, got {len(values)}")
+            raise InvalidValue(f"values must be {len(self.order)} answers, got {len(values)}")
         answers = [values[place] for place in self.order]
         chances = np.array([[law.log_probability([v]) for v in answers] for law in self.singles])
         if any(a > b for a, b in itertools.pairwise(answers)):

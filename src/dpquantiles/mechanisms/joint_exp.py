@@ -25,7 +25,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.errors import DemandTooLarge
+from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import precision
@@ -161,7 +161,7 @@ class JointExp:
     def _setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and representation; the number of records only where it is public."""
         if public_n is None and self.size is None:
-            raise ValueError(
+            raise InvalidValue(
                 "size must be given for the law under add-remove neighbors; "
                 "without it only release() works, which buys a private count first"
             )
@@ -193,7 +193,7 @@ class JointExp:
     def _rate(self, rounding: float) -> float:
         """c of (3): what is left of epsilon after rounding, per unit of utility."""
         if not 4 * rounding <= self.epsilon:
-            raise ValueError(
+            raise InvalidValue(
                 f"epsilon must be at least four times what rounding may cost here, {rounding:.2g}, "
                 f"got {self.epsilon!r}; take fewer quantiles, a coarser resolution or, where it "
                 "is small, a larger epsilon"

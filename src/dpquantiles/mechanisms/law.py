@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Guarantee, Neighbors
@@ -75,7 +76,7 @@ def require_size(size: int | None, neighbors: Neighbors) -> int | None:
     if size is None:
         return None
     if neighbors is Neighbors.SWAP:
-        raise ValueError(
+        raise InvalidValue(
             "size must be left out under swap neighbors, where the number of records is public, "
             f"got {size!r}; for a protected number of records use neighbors='add-remove'"
         )
@@ -85,11 +86,11 @@ def require_size(size: int | None, neighbors: Neighbors) -> int | None:
 def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
     """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
     if len(values) != count:
-        raise ValueError(f"values must be {count} answers, got {len(values)}")
+        raise InvalidValue(f"values must be {count} answers, got {len(values)}")
     numbers = [grid.kind.number(value, "values") for value in values]
     steps = grid.encode(np.array(numbers))
     if [grid.kind.number(value, "values") for value in grid.decode(steps)] != numbers:
-        raise ValueError("values must be points of the grid")
+        raise InvalidValue("values must be points of the grid")
     return steps
 
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Floats, Logarithms
@@ -75,9 +76,9 @@ class PaperJointExp:
     ) -> "PaperJointExp":
         """Spends epsilon as it is."""
         if not hasattr(budget, "epsilon"):
-            raise ValueError(f"paper_joint_exp must have an epsilon to spend, got {budget}")
+            raise InvalidValue(f"paper_joint_exp must have an epsilon to spend, got {budget}")
         if size is not None:
-            raise ValueError(f"size must be left out: no public size is used, got {size!r}")
+            raise InvalidValue(f"size must be left out: no public size is used, got {size!r}")
         return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
 
     @property
@@ -120,7 +121,7 @@ class PaperJointExp:
 
 def _require_even_spacing(grid: Grid) -> None:
     if isinstance(grid, FloatGrid):
-        raise ValueError(
+        raise InvalidValue(
             "bounds must be given for paper_joint_exp, which measures lengths of intervals, got a "
             "grid without; joint_exp and above_threshold work without bounds"
         )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.draws import LEAST_RATE, MOST_RATE, discrete_laplaces
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
@@ -39,7 +40,7 @@ class PrivateKeys:
         object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
         object.__setattr__(self, "delta", require.fraction(delta=self.delta))
         if not LEAST_RATE <= self.epsilon <= MOST_RATE:
-            raise ValueError(
+            raise InvalidValue(
                 "epsilon must leave between 2**-40 and 2**9 for the private keys, "
                 f"got {self.epsilon!r} as their share"
             )

@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -261,7 +262,7 @@ class RecursiveLaw:
         steps = steps_of(self.grid, values, len(self.order))[list(self.order)].tolist()
         labels = range(1 << self.records.shift)
         if len(labels) ** len(steps) > MOST_SUMMED:
-            raise ValueError(
+            raise InvalidValue(
                 f"values have {len(labels)} labels each, which is too many to add up for "
                 f"{len(steps)} of them; log_probability_of_cuts needs no sum"
             )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -40,12 +41,12 @@ def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | Non
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
     profile = mechanism.profile
     if budget.kind not in profile.kinds:
-        raise ValueError(
+        raise InvalidValue(
             f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
             f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
         )
     if budget.neighbors not in profile.neighbors:
-        raise ValueError(
+        raise InvalidValue(
             f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
             f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy, require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
@@ -81,12 +82,12 @@ class ReleasedTree:
         One record is in one of the two, so the larger of both budgets covers it.
         """
         if self._alike() != other._alike():
-            raise ValueError(
+            raise InvalidValue(
                 "other must have the same grid, reading, neighbors and kind of budget "
                 f"to be merged, got {other._alike()!r} beside {self._alike()!r}"
             )
         if self.branching != other.branching or not np.array_equal(self.edges, other.edges):
-            raise ValueError(
+            raise InvalidValue(
                 "other must have the same leaves, joined in the same way, to be merged, got "
                 f"{len(other.edges) - 1} leaves beside {len(self.edges) - 1}; cells that follow "
                 "the records differ from tree to tree: for trees to merge take agg_tree"
@@ -128,9 +129,11 @@ class ReleasedTree:
         """The tree that `to_json` wrote, on the grid that it was made on."""
         plain: Mapping[str, Any] = json.loads(text)
         if plain.get("format") != FORMAT:
-            raise ValueError(f"format must be {FORMAT}, got {plain.get('format')!r}")
+            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
         if plain["grid"] != json.loads(json.dumps(grid.describe())):
-            raise ValueError(f"grid must be the tree's own, {plain['grid']}, got {grid.describe()}")
+            raise InvalidValue(
+                f"grid must be the tree's own, {plain['grid']}, got {grid.describe()}"
+            )
         return cls(
             mechanism=plain["mechanism"],
             grid=grid,

@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import BELOW, COUNT_SHARE, bought
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -81,7 +82,7 @@ class Shares(ABC):
         if self.neighbors is Neighbors.SWAP:
             return n
         if self.size is None:
-            raise ValueError(
+            raise InvalidValue(
                 "size must be given for the law under add-remove neighbors; "
                 "without it only release() works, which buys a private count first"
             )

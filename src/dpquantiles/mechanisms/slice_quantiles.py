@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.errors import DemandTooLarge
+from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.mechanisms.law import Profile, released
@@ -109,7 +109,7 @@ class SliceQuantiles:
         known = require.choice(Neighbors, neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(known))
         if (self.size is None) != (self.neighbors is Neighbors.SWAP):
-            raise ValueError(
+            raise InvalidValue(
                 "size must be given under add-remove neighbors, and left out under swap, where the "
                 f"number of records is public, got {self.size!r}; where none is public, as with "
                 "private keys, take another mechanism"
@@ -117,7 +117,7 @@ class SliceQuantiles:
         if self.size is not None:
             object.__setattr__(self, "size", require.count(size=self.size))
         if self._noise() < draws.LEAST_RATE:
-            raise ValueError(f"epsilon must be at least 1e-9 here, got {self.epsilon!r}")
+            raise InvalidValue(f"epsilon must be at least 1e-9 here, got {self.epsilon!r}")
 
     @classmethod
     def within(
@@ -179,7 +179,7 @@ class SliceQuantiles:
             slope = min(slope, math.floor((spare / unit - shrinking) / whole))
         if slope < LEAST_SLOPE:
             gap = 1 + margin + spread + (LEAST_SLOPE * whole + shrinking) * unit
-            raise ValueError(self._refusal(nu, gap / float(np.diff(q).min())))
+            raise InvalidValue(self._refusal(nu, gap / float(np.diff(q).min())))
         decay = min(MOST_DECAY, budget / (whole + Fraction(shrinking, slope)))
         reach = math.ceil(depth / decay)
         if slope * reach > MOST_WEIGHTS:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dpquantiles import privacy, require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
@@ -52,7 +53,7 @@ def epsilon_for(
 
     found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
     if found is None:
-        raise ValueError(
+        raise InvalidValue(
             f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
             f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
         )
@@ -91,7 +92,7 @@ def size_for(
 
     found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}")))
     if found is None:
-        raise ValueError(
+        raise InvalidValue(
             f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
             "take a larger rank_error or epsilon, or fewer quantiles"
         )
@@ -102,7 +103,7 @@ def _rank_error(rank_error: float) -> float:
     hint = "; it is a fraction of the size, such as 0.01"
     target = require.positive(hint, rank_error=rank_error)
     if target >= 1:
-        raise ValueError(f"rank_error must be below 1, got {target!r}{hint}")
+        raise InvalidValue(f"rank_error must be below 1, got {target!r}{hint}")
     return target
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import privacy, require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import MECHANISMS, registry
@@ -93,9 +94,9 @@ class Plan:
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
         if not 0 <= ranks < math.inf:
-            raise ValueError(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
+            raise InvalidValue(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
         if len(self.view.pieces) != 1 or not isinstance(self.view.grid, UniformGrid):
-            raise ValueError(
+            raise InvalidValue(
                 "data must be 'even', on a grid with bounds, for errors in values; "
                 f"got {self.assumption}"
             )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.mechanisms.fitted import occupied
 
@@ -275,7 +276,7 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     fraction = (FLOAT_SPREAD if unbounded else SPREAD) if spread is None else spread
     share = require.positive(spread=fraction)
     if share > 1:
-        raise ValueError(
+        raise InvalidValue(
             "spread must be a fraction of the bounds, at most 1, or a pair of values, "
             f"got {share!r}"
         )
@@ -288,12 +289,12 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
 
 def _between(grid: Grid, spread: Any) -> tuple[int, int, str]:
     if len(spread) != 2:
-        raise ValueError(f"spread must be a fraction or a pair (low, high), got {spread!r}")
+        raise InvalidValue(f"spread must be a fraction or a pair (low, high), got {spread!r}")
     low, high = (grid.kind.number(value, "spread") for value in spread)
     first, last = (int(step) for step in grid.encode(np.array([low, high])))
     ends = [grid.kind.number(v, "bounds") for v in grid.decode(np.array([0, grid.size - 1]))]
     if not (ends[0] <= low < high <= ends[1]):
-        raise ValueError(
+        raise InvalidValue(
             f"spread must be a pair low < high inside the bounds, got {spread[0]!r}, {spread[1]!r}"
         )
     return first, last - first + 1, f"{spread[0]} to {spread[1]}"

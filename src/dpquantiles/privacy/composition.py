@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.privacy.conversions import above, renyi_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 
@@ -34,7 +35,7 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
         require.fraction(delta=delta)
     guarantees = alike([_guarantee(part) for part in parts])
     if not guarantees:
-        raise ValueError("parts must name at least one release, got none")
+        raise InvalidValue("parts must name at least one release, got none")
     shared = {
         "neighbors": guarantees[0].neighbors,
         "research_only": any(guarantee.research_only for guarantee in guarantees),
@@ -49,7 +50,7 @@ def alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
     """Guarantees for the same unit and neighbors: swap where they are stated for both."""
     units = {guarantee.unit or "one record" for guarantee in guarantees}
     if len(units) > 1:
-        raise ValueError(f"parts must all protect the same unit, got {', '.join(sorted(units))}")
+        raise InvalidValue(f"parts must all protect the same unit, got {', '.join(sorted(units))}")
     if len({guarantee.neighbors for guarantee in guarantees}) > 1:
         return [guarantee.as_swap() for guarantee in guarantees]
     return guarantees
@@ -58,7 +59,7 @@ def alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
 def _guarantee(part: Guarantee | Released) -> Guarantee:
     found = part if isinstance(part, (PureDP, ApproxDP, ZCDP)) else part.guarantee
     if found is None:
-        raise ValueError("parts must all have a guarantee, got a release without one")
+        raise InvalidValue("parts must all have a guarantee, got a release without one")
     return found
 
 
@@ -89,7 +90,7 @@ def _sum(
             return PureDP(epsilon=above(sum(pure, Fraction(0))), **shared)  # type: ignore[arg-type]
         return ZCDP(rho=above(as_rho), **shared)  # type: ignore[arg-type]
     if delta is None and rho:
-        raise ValueError(
+        raise InvalidValue(
             "delta must be given to add concentrated and approximate guarantees; "
             "the concentrated ones are converted at that delta"
         )

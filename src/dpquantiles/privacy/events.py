@@ -9,7 +9,7 @@ for the neighbors that the guarantees are stated for, and for swap where they ar
 from collections.abc import Iterable
 from typing import Any
 
-from dpquantiles.errors import MissingBackend
+from dpquantiles.errors import InvalidValue, MissingBackend
 from dpquantiles.privacy.composition import alike
 from dpquantiles.privacy.conversions import SAFE
 from dpquantiles.privacy.guarantees import ZCDP, Guarantee, PureDP
@@ -35,7 +35,7 @@ def _event(guarantee: Guarantee, dp_event: Any) -> Any:
         return dp_event.RandomizedResponseDpEvent(chance_of_noise, 2)
     if isinstance(guarantee, ZCDP):
         return dp_event.ZCDpEvent(guarantee.rho)
-    raise ValueError(
+    raise InvalidValue(
         "guarantees must be pure or concentrated to become events, got "
         f"{guarantee}; dp-accounting has no event for it"
     )

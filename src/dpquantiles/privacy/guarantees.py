@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.privacy import conversions
 from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.neighbors import Neighbors
@@ -127,7 +128,7 @@ class ApproxDP(_Stated):
         growth = 1 + math.exp(self.epsilon) if self.epsilon < 700 else math.inf
         delta = growth * self.delta / conversions.SAFE
         if delta >= 1:
-            raise ValueError(
+            raise InvalidValue(
                 "delta must stay below 1 when it is stated for swap neighbors, where it grows by "
                 f"1 + exp(epsilon), got epsilon={self.epsilon!r}, delta={self.delta!r}"
             )
@@ -192,10 +193,10 @@ def budget(
     stated = Neighbors(require.choice(Neighbors, neighbors=neighbors))
     if rho is not None:
         if epsilon is not None or delta is not None:
-            raise ValueError("rho must stand alone, got epsilon or delta beside it")
+            raise InvalidValue("rho must stand alone, got epsilon or delta beside it")
         return ZCDP(rho=rho, neighbors=stated)
     if epsilon is None:
-        raise TypeError("epsilon must be given (or epsilon and delta, or rho)")
+        raise InvalidType("epsilon must be given (or epsilon and delta, or rho)")
     if delta is None:
         return PureDP(epsilon=epsilon, neighbors=stated)
     return ApproxDP(epsilon=epsilon, delta=delta, neighbors=stated)

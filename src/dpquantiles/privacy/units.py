@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.privacy.conversions import SAFE
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dpquantiles.privacy.neighbors import Neighbors
@@ -24,12 +25,12 @@ class Units:
     def of(cls, unit: str | None, max_rows_per_unit: int | None) -> "Units":
         """Units as users state them; one row per unit unless said otherwise."""
         if unit is None and max_rows_per_unit is not None:
-            raise ValueError(
+            raise InvalidValue(
                 "max_rows_per_unit needs unit, the column that names whom the rows belong to, "
                 f"got max_rows_per_unit={max_rows_per_unit!r} without it"
             )
         if unit is not None and not isinstance(unit, str):
-            raise TypeError(f"unit must be the name of a column, got {require.shown(unit)}")
+            raise InvalidType(f"unit must be the name of a column, got {require.shown(unit)}")
         rows = 1 if max_rows_per_unit is None else max_rows_per_unit
         return cls(column=unit, rows=require.count(minimum=1, max_rows_per_unit=rows))
 
@@ -44,13 +45,13 @@ class Units:
         """The budget of one row; refuses what would show how many rows a unit has, and where."""
         if self.column is not None and budget.neighbors is Neighbors.SWAP:
             if self.rows > 1:
-                raise ValueError(
+                raise InvalidValue(
                     f"max_rows_per_unit={self.rows} needs neighbors='add-remove': units have "
                     "different numbers of rows, so under swap neighbors the public number of rows "
                     "would tell about them"
                 )
             if grouped:
-                raise ValueError(
+                raise InvalidValue(
                     f"unit={self.column!r} with by needs neighbors='add-remove': a unit may be in "
                     "any group, so under swap neighbors the public sizes of groups would tell"
                 )

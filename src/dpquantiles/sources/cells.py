@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import BY_NAME, DecimalUnits, Kind, infer
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.memory import TypedColumn
@@ -133,7 +134,7 @@ def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) 
     parsed = {cell: parse(cell, name) for cell in present}
     fitting = sum(n for cell, n in present.items() if parsed[cell] is not None)
     if type_name is None and 2 * fitting < sum(present.values()):
-        raise TypeError(
+        raise InvalidType(
             f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
             "text; take another column, or state its type if it has one"
         )

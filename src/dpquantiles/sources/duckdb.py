@@ -34,20 +34,6 @@ def safe(table: Table, columns: Sequence[str]) -> Table:
     return _projected(table, f"* REPLACE ({', '.join(changed)})") if changed else table
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """An interrupt stays one: DuckDB makes an error of it, and others may follow."""
-    try:
-        yield
-    except Exception as error:
-        found: BaseException | None = error
-        while found is not None:
-            if str(found) == "Query interrupted":
-                raise KeyboardInterrupt from None
-            found = found.__context__
-        raise
-
-
 def numbers(table: Table, column: str) -> Numbers:
     """A safe column as DuckDB compares and bins it."""
     dtype = table.dtype(column)
@@ -115,7 +101,6 @@ def _ticks(name: str, dtype: Any) -> str:
     return f"epoch_us({name})"
 
 
-@_interruptible()
 def _collect(frame: Any) -> Any:
     """The rows as Arrow has them; intervals as durations, which are all that they are here."""
     import narwhals.stable.v2 as nw
@@ -190,7 +175,7 @@ def pinned(relation: Any) -> Iterator[Any]:
     # transaction that failed does not allow it. Only the connection ends such a transaction.
     connection = getattr(relation, "_con", None)
     run = partial(relation.query, OWN) if connection is None else connection.sql
-    with _interruptible(), transaction(run, getattr(connection, "rollback", None)):
+    with transaction(run, getattr(connection, "rollback", None)):
         if not _is_derived(relation, run):
             yield relation
             return

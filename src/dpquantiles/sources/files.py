@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpquantiles import require
-from dpquantiles.errors import MissingBackend
+from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources.cells import looks_like_a_value, read_cells
@@ -37,7 +37,7 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
     check_readable(path)
     readers = {".csv": _read_csv, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
-        raise ValueError(
+        raise InvalidValue(
             f"the name of a data file must end in .csv or .parquet, got '{path}'; "
             "write the table to one of these first"
         )
@@ -104,7 +104,7 @@ def header_of(rows: Iterator[list[str]], path: str | Path) -> Header:
     blank, names = next(((count, row) for count, row in enumerate(rows) if row), (0, []))
     header = Header(tuple(name.strip() for name in names), blank)
     if not any(header.names):
-        raise ValueError(
+        raise InvalidValue(
             f"'{path}' must begin with a line of column names, got none; "
             "add one, and below it one line per record"
         )
@@ -118,7 +118,7 @@ def read_header(path: Path, comma: str) -> Header:
         with _csv_rows(path, comma) as rows:
             return header_of(rows, path)
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(
+        raise InvalidValue(
             f"'{path}' cannot be read as CSV ({type(error).__name__}); it may be cut off or damaged"
         ) from None
 
@@ -128,10 +128,10 @@ def position(names: Sequence[str], column: str, path: str | Path) -> int:
     if names.count(column) == 1:
         return names.index(column)
     if column in names:
-        raise ValueError(
+        raise InvalidValue(
             f"'{path}' must have one column {column!r}, got {names.count(column)}; rename them"
         )
-    raise ValueError(f"'{path}' has no column {column!r}{first_line(column, names)}")
+    raise InvalidValue(f"'{path}' has no column {column!r}{first_line(column, names)}")
 
 
 def first_line(wanted: str, known: Iterable[str]) -> str:
@@ -152,7 +152,7 @@ def check_parquet(path: Path) -> None:
     check_readable(path)
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
-            raise ValueError(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
+            raise InvalidValue(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
 
 
 def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
@@ -166,7 +166,7 @@ def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn
     try:
         typed = memory.read(series)
     except TypeError as error:
-        raise TypeError(f"column {column!r}: {error}") from None
+        raise InvalidType(f"column {column!r}: {error}") from None
     return typed._replace(kind=as_kind(typed.kind, column, type_name))
 
 
@@ -208,7 +208,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is not an Exception
-        raise ValueError(
+        raise InvalidValue(
             f"'{path}' cannot be read as a Parquet file ({type(error).__name__}); "
             "it may be cut off or damaged, so write it again"
         ) from None
@@ -220,7 +220,7 @@ def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
         return kind
     if {type_name, kind.name} <= NUMBER_TYPES:
         return BY_NAME[str(type_name)]
-    raise TypeError(
+    raise InvalidType(
         f"column {column!r} is of type {kind.name} by the file's schema, and cannot be read "
         f"as {type_name}; leave the type out"
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.kinds import INT64
 from dpquantiles.require import shown
 from dpquantiles.sources.tables import Table, find_table
@@ -38,12 +39,12 @@ class KeyColumns:
         """Columns by name, with the types that the schema states."""
         names = (by,) if isinstance(by, str) else tuple(by)
         if not names:
-            raise ValueError("by must name at least one column, got none")
+            raise InvalidValue("by must name at least one column, got none")
         if len(set(names)) < len(names):
-            raise ValueError(f"by must name each column once, got {list(names)!r}")
+            raise InvalidValue(f"by must name each column once, got {list(names)!r}")
         for name in names:
             if name in RESERVED:
-                raise ValueError(
+                raise InvalidValue(
                     f"by must name no column {name!r}, which the result has itself; rename it"
                 )
         import narwhals.stable.v2 as nw
@@ -55,18 +56,18 @@ class KeyColumns:
     def check(self, keys: Any) -> tuple[Key, ...]:
         """A public list of keys, one tuple per group, in the order given."""
         if keys is None:
-            raise ValueError(
+            raise InvalidValue(
                 "keys must be given with by: the groups to answer for, known without looking at "
                 "the data, because a group that shows up tells that somebody is in it; or "
                 "keys='private' (with delta), which finds groups by a selection that is paid for"
             )
         found = tuple(self._key(key) for key in self._listed(keys))
         if not found:
-            raise ValueError("keys must name at least one group, got none")
+            raise InvalidValue("keys must name at least one group, got none")
         counted = Counter(found)
         if len(counted) < len(found):
             twice = self.shown(counted.most_common(1)[0][0])
-            raise ValueError(f"keys must name each group once, got {twice!r} more than once")
+            raise InvalidValue(f"keys must name each group once, got {twice!r} more than once")
         return found
 
     def shown(self, key: Key) -> Any:
@@ -75,7 +76,9 @@ class KeyColumns:
 
     def _listed(self, keys: Any) -> Iterable[Any]:
         if isinstance(keys, (str, bytes, dict)) or not hasattr(keys, "__iter__"):
-            raise TypeError(f"keys must be a list of keys, a table or 'private', got {shown(keys)}")
+            raise InvalidType(
+                f"keys must be a list of keys, a table or 'private', got {shown(keys)}"
+            )
         table = find_table(keys)
         if table is None:
             return keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
@@ -88,7 +91,7 @@ class KeyColumns:
     def _key(self, key: Any) -> Key:
         parts = (key,) if len(self.by) == 1 and not isinstance(key, tuple) else key
         if not isinstance(parts, (tuple, list)) or len(parts) != len(self.by):
-            raise TypeError(
+            raise InvalidType(
                 f"keys must be tuples of {len(self.by)} values, for {', '.join(self.by)}, "
                 f"got {shown(key)}"
             )
@@ -112,7 +115,7 @@ def _key_type(column: str, dtype: Any) -> str:
     for stated, name in ((nw.Boolean, "bool"), (nw.Date, "date")):
         if dtype == stated:
             return name
-    raise TypeError(
+    raise InvalidType(
         "by must name columns of text, whole numbers (of up to 64 bits), booleans or dates, got "
         f"{column!r} of type {dtype}; cut it into classes or cast it first"
     )
@@ -130,8 +133,8 @@ def _plain_part(value: Any, name: str, column: str) -> Any:
     if name == "date" and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
         return value
     if value is None or value != value:
-        raise ValueError(f"keys must not be missing, got {value!r} for {column!r}")
-    raise TypeError(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
+        raise InvalidValue(f"keys must not be missing, got {value!r} for {column!r}")
+    raise InvalidType(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
 
 
 def _writable(text: str) -> str:
@@ -139,14 +142,14 @@ def _writable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"keys must be text that UTF-8 can write, got {shown(text)}") from None
+        raise InvalidValue(f"keys must be text that UTF-8 can write, got {shown(text)}") from None
     return text
 
 
 def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
     """A number beyond the column's own is a group like any other, but a computer must hold it."""
     if not limits.min <= number <= limits.max:
-        raise ValueError(
+        raise InvalidValue(
             f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
             f"{column!r}, got {shown(number)}"
         )

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column
 from dpquantiles.sources.declared import domain_of
@@ -37,7 +38,7 @@ class LazyColumn:
             column = safe(table.select([name]), [name])
             numbers = engine.numbers(column, name)
         except TypeError as error:
-            raise TypeError(f"column {name!r}: {error}") from None
+            raise InvalidType(f"column {name!r}: {error}") from None
         stated = table.domains.get(name) or column.domains.get(name) or numbers.domain
         return cls(numbers, percent, stated or domain_of(table.dtype(name)))
 

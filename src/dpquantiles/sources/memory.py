@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import MissingBackend
+from dpquantiles.errors import InvalidType, MissingBackend
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import (
     ANYTHING,
@@ -105,7 +105,7 @@ def _read(data: Any, stated: Kind | None) -> TypedColumn:
         if series is not None:
             return _read_series(series, stated)
     if not hasattr(data, "__iter__"):
-        raise TypeError(f"data must be a column of values, got {type(data).__name__}")
+        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
     return _of_array(as_array(data), stated)
 
 
@@ -136,13 +136,13 @@ def _known(data: Any) -> Any:
 
     known = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
-        raise TypeError("data must be one column, got a table; name it: column='...'")
+        raise InvalidType("data must be one column, got a table; name it: column='...'")
     return known if isinstance(known, nw.Series) else None
 
 
 def _require_no_text(data: Any) -> None:
     if isinstance(data, (str, bytes, bytearray, dict)):
-        raise TypeError(f"data must be a column of values, got {type(data).__name__}")
+        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
 
 
 def _arrow(data: Any) -> Any:

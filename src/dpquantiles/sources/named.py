@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpquantiles import require
+from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import files
 from dpquantiles.sources.cells import read_cells
@@ -129,7 +130,7 @@ def _many(name: str, column: str, type_name: str | None) -> LazyColumn:
 
 
 def _unknown_files(name: str) -> ValueError:
-    return ValueError(
+    return InvalidValue(
         f"the name of data files must end in .csv or .parquet, got {name!r}; "
         "for other forms write a query: SELECT ... FROM read_json('...')"
     )

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpquantiles.errors import MissingBackend
+from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
 from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
 from dpquantiles.sources import layouts
@@ -83,7 +83,7 @@ class Opened:
         """
         if column not in self.relation.columns:
             why = self.listing(column, self.relation.columns)
-            raise ValueError(f"'{names}' has no column {column!r}{why}")
+            raise InvalidValue(f"'{names}' has no column {column!r}{why}")
 
 
 def _connect(database: str = ":memory:") -> Any:
@@ -104,20 +104,20 @@ def open_query(sql: str, database: str | None = None) -> Opened:
     try:
         connection = _connect(database or ":memory:")
     except duckdb.Error as error:
-        raise OSError(
+        raise UnreadableData(
             f"cannot open the database '{database}' read-only ({type(error).__name__}); check that "
             "it is a DuckDB file, and that no other process writes to it"
         ) from None
     try:
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise ValueError(f"sql must be one SELECT statement, got {sql!r}")
+            raise InvalidValue(f"sql must be one SELECT statement, got {sql!r}")
         return _opened(connection.sql(sql), connection)
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
         # These come before any record is read and quote the query, not the data.
-        raise ValueError(f"sql must be a query that DuckDB can run: {_line(error)}") from None
+        raise InvalidValue(f"sql must be a query that DuckDB can run: {_line(error)}") from None
     except duckdb.Error as error:
-        raise OSError(
+        raise UnreadableData(
             f"the query cannot be planned ({type(error).__name__}); check the files it names"
         ) from None
 
@@ -273,7 +273,7 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
                 'once, with a connection to the internet: python -c "import duckdb; '
                 "duckdb.sql('INSTALL httpfs')\""
             ) from None
-        raise ValueError(
+        raise InvalidValue(
             f"'{names}' cannot be read as a table ({type(error).__name__}); it may be cut off or "
             "damaged, or out of reach"
         ) from None

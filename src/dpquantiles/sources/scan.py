@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import MissingBackend, ScanFailed
+from dpquantiles.failures import is_interrupt
 from dpquantiles.sources.bins import Map
 from dpquantiles.sources.numbers import BIN, COUNT, HIGH, LOW, MISSING, Numbers
 from dpquantiles.sources.predicates import VALUE, Range
@@ -97,7 +98,7 @@ def _failure_reported(numbers: Numbers) -> Iterator[None]:
     """An engine that fails gets an error of our own that quotes nothing of the data."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit):
+    except SystemExit:
         raise
     except ImportError as error:
         raise MissingBackend(
@@ -105,6 +106,8 @@ def _failure_reported(numbers: Numbers) -> Iterator[None]:
             f"pip install 'dpquantiles[{numbers.extra}]'"
         ) from None
     except BaseException as error:  # a panic in Rust is not an Exception
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
         raise ScanFailed(
             f"{numbers.engine} failed while the data were read ({type(error).__name__}), so "
             "nothing was released; its own message may quote data and is left out. Check the "

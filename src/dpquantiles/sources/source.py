@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.sources import memory, tables
@@ -54,7 +55,7 @@ def open_source(data: Any, column: str | None = None, stated: Kind | None = None
     """
     source = _open(data, column, stated)
     if stated == Datetime() and isinstance(source.kind, Datetime) and source.kind.zone:
-        raise TypeError("data must be naive datetimes like the grid, got ones with a time zone")
+        raise InvalidType("data must be naive datetimes like the grid, got ones with a time zone")
     return source
 
 
@@ -106,4 +107,4 @@ def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
     try:
         return InMemory(memory.read(table.frame[column].to_native(), stated))
     except TypeError as error:
-        raise TypeError(f"column {column!r}: {error}") from None
+        raise InvalidType(f"column {column!r}: {error}") from None

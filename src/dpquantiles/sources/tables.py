@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.kinds import Domain
 from dpquantiles.require import shown
 
@@ -64,10 +65,10 @@ class Table:
     def dtype(self, column: str, parameter: str = "column") -> Any:
         """The Narwhals type of a column; ValueError with the nearest name where there is none."""
         if not isinstance(column, str):
-            raise TypeError(f"{parameter} must be the name of a column, got {shown(column)}")
+            raise InvalidType(f"{parameter} must be the name of a column, got {shown(column)}")
         names = self.names
         if column not in names:
-            raise ValueError(
+            raise InvalidValue(
                 f"{parameter} must name a column of the table, got {column!r}"
                 f"{self.listing(column, names)}"
             )
@@ -112,7 +113,7 @@ def open_table(data: Any) -> Table:
     """Data as a table; TypeError for what is none."""
     table = find_table(data)
     if table is None:
-        raise TypeError(
+        raise InvalidType(
             "data must be a table of pandas, Polars, PyArrow, DuckDB, PySpark, Ibis or Dask when "
             f"a column is named, got an object of type {type(data).__name__}"
         )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
@@ -41,7 +42,7 @@ def require_units(table: Table, unit: str) -> Any:
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
     if dtype.is_numeric() or dtype in plain or (dtype == nw.Object and not table.lazy):
         return dtype
-    raise TypeError(
+    raise InvalidType(
         "unit must name a column of text, numbers, booleans, dates or times, got "
         f"{short(unit)!r} of type {dtype}; cast it to text first"
     )

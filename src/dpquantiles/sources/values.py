@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from dpquantiles.errors import InvalidType
 from dpquantiles.sources.tables import Table
 
 ENGINES = {
@@ -26,7 +27,7 @@ ENGINES = {
 def engine_of(table: Table) -> ModuleType:
     """The module that knows the engine of a lazy table."""
     if table.engine not in ENGINES:
-        raise TypeError(
+        raise InvalidType(
             f"data must be a table of {', '.join(sorted(set(ENGINES.values())))} or a table in "
             f"memory, got one of {table.engine}; collect it first"
         )

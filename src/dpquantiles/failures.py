@@ -1,0 +1,59 @@
+"""What leaves a release that fails after data were read: a public sentence, and nothing else.
+
+An error of a library below us may quote records or count them: in its message, in the errors that
+led to it, and in the local variables of the frames that its traceback holds.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from dpquantiles.errors import PublicError, ReleaseFailed
+
+NAMES_FILES = (FileNotFoundError, IsADirectoryError, PermissionError)
+"""Errors of the operating system that quote the names of files, which are public."""
+
+Made = TypeVar("Made")
+
+
+def unquoted(make: Callable[[], Made]) -> Made:
+    """What `make` gives; where it fails, an error that says public things only.
+
+    It is raised outside of the handler, so that it has no context, and its traceback begins here.
+    """
+    try:
+        return make()
+    except BaseException as error:  # a panic in Rust is not an Exception
+        failure = _public(error)
+    raise failure
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether somebody pressed Ctrl-C: DuckDB makes an error of it, and others may follow."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, KeyboardInterrupt) or str(found) == "Query interrupted":
+            return True
+        found = found.__context__
+    return False
+
+
+def _public(error: BaseException) -> BaseException:
+    if is_interrupt(error):
+        return KeyboardInterrupt()
+    if isinstance(error, (PublicError, SystemExit, *NAMES_FILES)):
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
+    return ReleaseFailed(_words(error))
+
+
+def _words(error: BaseException) -> str:
+    """The type of an error is that of a library, its message may be made of data."""
+    if isinstance(error, MemoryError):
+        return (
+            "memory ran out while the release was made, so nothing was released; free some, or "
+            "leave the data where they are: files, databases and lazy frames are scanned in place"
+        )
+    return (
+        f"the release failed after data were read ({type(error).__name__}), so nothing was "
+        "released; the error's own message may quote data and is left out"
+    )
