@@ -57,8 +57,9 @@ def test_the_promise_or_its_absence_is_told() -> None:
     assert "#e0872b" not in private
 
 
-def test_intervals_have_columns_and_bars() -> None:
-    shown = with_intervals([1.0, 2.0, 4.0], "float", q=(0.25, 0.5, 0.75), ends=(-3e38, 3e38))
+@pytest.mark.parametrize("ends", [(-3e38, 3e38), (None, None)])
+def test_intervals_have_columns_and_bars(ends: tuple[float | None, float | None]) -> None:
+    shown = with_intervals([1.0, 2.0, 4.0], "float", q=(0.25, 0.5, 0.75), ends=ends)
     root = ElementTree.fromstring(render(shown))
     assert [cell.text for cell in root.findall(".//thead/tr/th")] == [
         "q",
