@@ -61,13 +61,15 @@ def test_a_lower_threshold_is_caught(epsilon: float, delta: float) -> None:
     assert worst_excess(epsilon, threshold - 1) > delta
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.8, 0.05), (0.15, 0.12)])
 @pytest.mark.parametrize("n", [0, 1, 3, 6, 40])
-def test_draws_of_keys_fit_their_law(n: int) -> None:
-    keys, count = PrivateKeys(epsilon=0.8, delta=0.05), 20_000
+def test_draws_of_keys_fit_their_law(n: int, epsilon: float, delta: float) -> None:
+    keys, count = PrivateKeys(epsilon=epsilon, delta=delta), 20_000
+    assert (epsilon * keys.threshold < 1) == (epsilon < 0.2)
     released, sizes = keys.draw(np.full(count, n), random.Random(n))
     drawn = Counter(sizes.tolist())
     assert len(released) == len(sizes)
-    expected = law(0.8, keys.threshold, n)
+    expected = law(epsilon, keys.threshold, n)
     shown = sorted(y for y in expected if y is not None)
     assert set(drawn) <= set(shown)
     observed = [drawn[y] for y in shown] + [count - len(sizes)]
@@ -77,6 +79,15 @@ def test_draws_of_keys_fit_their_law(n: int) -> None:
         assert stats.chisquare(*zip(*pairs, strict=True)).pvalue > 1e-3
     else:
         assert pairs[0][0] == count
+
+
+@pytest.mark.parametrize("delta", [0.5, 1e-3])
+def test_tiny_budgets_take_no_longer(delta: float) -> None:
+    """Of the noise of a count at such an epsilon, hardly any is as small as the threshold."""
+    keys = PrivateKeys(epsilon=1e-9, delta=delta)
+    released, sizes = keys.draw(np.full(200, 10**6), random.Random(3))
+    assert len(released) == 200
+    assert np.abs(sizes - 10**6).max() <= keys.threshold <= 1 / delta
 
 
 def test_empty_groups_are_never_released() -> None:

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.kernels.draws import LEAST_RATE, MOST_RATE, discrete_laplaces
+from dpquantiles.kernels.draws import (
+    LEAST_RATE,
+    MOST_RATE,
+    below,
+    bernoulli_exp,
+    discrete_laplaces,
+)
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
 
@@ -72,13 +78,31 @@ class PrivateKeys:
 
     def draw(self, n: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which groups with these numbers of records are released, and their noisy counts."""
-        k, noise = self.threshold, np.zeros(len(n), dtype=np.int64)
-        left = np.arange(len(n))
-        while len(left):
-            noise[left] = discrete_laplaces(bits, Fraction(self.epsilon), len(left))
-            left = left[np.abs(noise[left]) > k]
+        k = self.threshold
+        noise = truncated(bits, Fraction(self.epsilon), k, len(n))
         released = np.flatnonzero((n > 0) & (n + noise > k))
         return released, (n + noise)[released]
+
+
+def truncated(bits: Bits, rate: Fraction, k: int, count: int) -> NDArray[np.int64]:
+    """`count` integers z of -k .. k with probability proportional to exp(-rate |z|), by rejection.
+
+    Where that is nearly even, even ones are proposed: hardly any of a Laplace's would be so small.
+    """
+    if rate * k < 1:
+        return np.array([_nearly_even(bits, rate, k) for _ in range(count)], dtype=np.int64)
+    drawn, left = np.zeros(count, dtype=np.int64), np.arange(count)
+    while len(left):
+        drawn[left] = discrete_laplaces(bits, rate, len(left))
+        left = left[np.abs(drawn[left]) > k]
+    return drawn
+
+
+def _nearly_even(bits: Bits, rate: Fraction, k: int) -> int:
+    while True:
+        z = below(bits, 2 * k + 1) - k
+        if bernoulli_exp(bits, rate * abs(z)):
+            return z
 
 
 def keys_share(budget: ApproxDP) -> tuple[PrivateKeys, PureDP]:

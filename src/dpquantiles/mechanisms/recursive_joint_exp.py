@@ -136,7 +136,7 @@ class RecursiveJointExp(EvenShares):
         targets = [0, *np.rint(np.sort(self.q) * nu).astype(np.int64).tolist(), nu]
         told_apart = ToldApart.of(view, nu)
         nodes = {node: self.node_mechanism(node, targets) for node in self.tree.nodes()}
-        # Refuses what is too large, before any draw. A size may be bought, so it must not decide:
+        # What is too large is refused before any draw. A size may be bought, and must not decide:
         # unless it is that of the records, labels count as if they took all bits that there are.
         swap = self.neighbors is Neighbors.SWAP
         largest = told_apart.grid if swap else StepGrid(max(view.grid.size, MOST_STEPS))
