@@ -388,3 +388,18 @@ def test_mutants_are_caught(mutate: Any, check: Any, monkeypatch: Patch) -> None
     mutate(monkeypatch)
     with pytest.raises(AssertionError):
         check(monkeypatch)
+
+
+def test_every_place_of_a_draw_belongs_to_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points of weights 5, 5, 2, 3, 3, 3 are drawn from 21 places, each by as many as it weighs."""
+    slots = np.array([0, 2, 3]), np.array([2, 1, 3]), np.array([2, 0, 1])
+    drawn = []
+    for place in range(21):
+
+        def below(_: object, bound: int, place: int = place) -> int:
+            assert bound == 21
+            return place
+
+        monkeypatch.setattr(draws, "below", below)
+        drawn.append(module.draw(random.Random(1), *slots, [2, 3, 5]))
+    assert [drawn.count(point) for point in range(6)] == [5, 5, 2, 3, 3, 3]
