@@ -403,3 +403,13 @@ def test_every_place_of_a_draw_belongs_to_one_point(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(draws, "below", below)
         drawn.append(module.draw(random.Random(1), *slots, [2, 3, 5]))
     assert [drawn.count(point) for point in range(6)] == [5, 5, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("window", [[], [3, 3], [0, 2, 2, 6], [0, 0, 6, 6]])
+def test_slots_are_the_whole_grid_and_no_more(window: list[int]) -> None:
+    """Also where windows have shrunk to nothing: then all points weigh the same."""
+    starts, lengths, exponents = module.slots(np.array(window, dtype=np.int64), 9, 7, 2)
+    assert len(starts) == len(lengths) == len(exponents) == len(window) + 1
+    points = [point for a, b in zip(starts, lengths, strict=True) for point in range(a, a + b)]
+    assert points == list(range(7))
+    assert exponents[0] == exponents[-1] == 9
