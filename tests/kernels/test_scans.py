@@ -1,5 +1,6 @@
 """Scans against double loops, for both representations of masses."""
 
+import itertools
 import math
 
 import numpy as np
@@ -107,3 +108,17 @@ def test_choice_of_representation(
         assert max(top, log_volume) < math.log(np.finfo(float).max)
         assert log_floor + algebra.log_scale > math.log(np.finfo(float).tiny) + 80
         assert algebra.run_length(rate) >= min(16, longest)
+
+
+def test_the_depth_of_a_scan_counts_all_that_is_rounded() -> None:
+    """Privacy is paid for so many roundings: not one too few where an axis is cut unevenly."""
+    for run, length in itertools.product((16, 256, 2048), (1, 5, 16, 17, 255, 256, 257, 2**16 + 1)):
+        runs, levels, covered = 0, 0, 1
+        while runs * run < length:
+            runs += 1
+        while covered <= length:
+            covered *= 256
+            levels += 1
+        inside = min(length, max(run, 256 * levels))
+        carried = 3 * len(f"{runs:b}")
+        assert scans.scan_depth(length, run) == inside + carried + levels + 8

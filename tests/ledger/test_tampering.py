@@ -12,6 +12,7 @@ import pytest
 
 from dpquantiles import LedgerError, PureDP
 from dpquantiles.ledger import Ledger, entries, file, inspection
+from dpquantiles.ledger.ledger import SOFTWARE
 from tests.ledger.crowd import release
 
 ONE = PureDP(epsilon=1.0)
@@ -232,3 +233,12 @@ def test_entries_with_a_wrong_meaning_are_found(path: Path) -> None:
         with pytest.raises(LedgerError, match="entry 2 does not say what it must"):
             Ledger(path)
         path.unlink()
+
+
+def test_the_last_writer_counts_where_versions_of_sqlite_differ(path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        older = {**SOFTWARE, "sqlite": "3.7.11"}
+        patch.setattr("dpquantiles.ledger.ledger.SOFTWARE", older)
+        Ledger(path, epsilon=3.0).charge(ONE, dataset="payroll")
+    Ledger(path, epsilon=3.0).charge(ONE, dataset="payroll")
+    assert not found(path)

@@ -388,3 +388,28 @@ def test_mutants_are_caught(mutate: Any, check: Any, monkeypatch: Patch) -> None
     mutate(monkeypatch)
     with pytest.raises(AssertionError):
         check(monkeypatch)
+
+
+def test_every_place_of_a_draw_belongs_to_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Points of weights 5, 5, 2, 3, 3, 3 are drawn from 21 places, each by as many as it weighs."""
+    slots = np.array([0, 2, 3]), np.array([2, 1, 3]), np.array([2, 0, 1])
+    drawn = []
+    for place in range(21):
+
+        def below(_: object, bound: int, place: int = place) -> int:
+            assert bound == 21
+            return place
+
+        monkeypatch.setattr(draws, "below", below)
+        drawn.append(module.draw(random.Random(1), *slots, [2, 3, 5]))
+    assert [drawn.count(point) for point in range(6)] == [5, 5, 2, 3, 3, 3]
+
+
+@pytest.mark.parametrize("window", [[], [3, 3], [0, 2, 2, 6], [0, 0, 6, 6]])
+def test_slots_are_the_whole_grid_and_no_more(window: list[int]) -> None:
+    """Also where windows have shrunk to nothing: then all points weigh the same."""
+    starts, lengths, exponents = module.slots(np.array(window, dtype=np.int64), 9, 7, 2)
+    assert len(starts) == len(lengths) == len(exponents) == len(window) + 1
+    points = [point for a, b in zip(starts, lengths, strict=True) for point in range(a, a + b)]
+    assert points == list(range(7))
+    assert exponents[0] == exponents[-1] == 9

@@ -70,7 +70,8 @@ def test_the_words_say_what_is_protected() -> None:
 
 def test_odds() -> None:
     assert PureDP(epsilon=math.log(3)).odds == pytest.approx(3)
-    assert PureDP(epsilon=1e300).odds == math.inf
+    assert PureDP(epsilon=1e300).odds == PureDP(epsilon=700).odds == math.inf
+    assert PureDP(epsilon=699).odds < math.inf
 
 
 def test_a_guarantee_says_what_it_is_counted_in() -> None:
