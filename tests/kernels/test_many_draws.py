@@ -110,3 +110,10 @@ def test_integers_below_bounds_are_uniform() -> None:
         counts = Counter(drawn[place::4].tolist())
         assert stats.chisquare([counts[k] for k in range(bound)]).pvalue > 1e-3
     assert stats.kstest(drawn[3::4] / 2.0**62, "uniform").pvalue > 1e-3
+
+
+def test_a_choice_between_nothing_and_nothing_is_quiet() -> None:
+    """Columns of which no mass is left are asked as well; they must not disturb the others."""
+    first, second = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    chosen = many_draws.choose_first(random.Random(1), first, second)
+    assert chosen[1:].tolist() == [True, False]
