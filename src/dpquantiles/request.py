@@ -10,7 +10,7 @@ from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.planner import AUTO, Choice, choose
+from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.views.filled import MISSING_POLICIES
 
@@ -81,9 +81,7 @@ class Request:
         if self.mechanism != AUTO:
             return Choice(self.mechanism, "asked for")
         size = n if self.budget.neighbors is Neighbors.SWAP else self.size
-        # Intervals take answers on both sides of each quantile.
-        answers = len(set(self.q)) * (1 if self.intervals is None else 3)
-        return choose(self.budget, answers, size, grid)
+        return choose(self.budget, answers(self.q, self.intervals), size, grid)
 
     def without_intervals(self, name: str | None = None) -> Mechanism:
         """The mechanism for groups and units, around whose answers there are no intervals."""

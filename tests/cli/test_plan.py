@@ -1,5 +1,6 @@
 """`dpquantiles plan` and `release --dry-run`: pictures, JSON, and nothing read."""
 
+import re
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
@@ -104,11 +105,65 @@ def release(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_a_dry_run_reads_nothing(run: Command, release: tuple[str, ...]) -> None:
-    done = run(*release, "--bounds", "0", "120", "--size", "3000")
+    protected = ("--neighbors", "add-remove", "--size", "3000")
+    done = run(*release, "--bounds", "0", "120", *protected)
     assert done.code == 0
     assert "no record was read" in done.out
     assert "one quantile of 3,000 records" in done.out
     assert done.err == ""
+
+
+def test_a_dry_run_refuses_what_a_release_refuses(run: Command, release: tuple[str, ...]) -> None:
+    for asked in (release, release[:-1]):
+        done = run(*asked, "--size", "3000")
+        assert (done.code, done.out) == (2, "")
+        assert "size must be left out under swap neighbors" in done.err
+
+
+def expected(shown: str) -> float:
+    """The error that is stated for what auto takes."""
+    found = re.search(r"\(auto\) +([\d.,]+)", shown)
+    assert found is not None, shown
+    return float(found[1].replace(",", ""))
+
+
+def test_a_dry_run_counts_the_rows_of_units(run: Command, release: tuple[str, ...]) -> None:
+    unit = ("--unit", "age", "--neighbors", "add-remove", "--size", "5000", "--bounds", "0", "120")
+    errors = [
+        expected(run(*release, *unit, "--type", "float", "--max-rows-per-unit", rows).out)
+        for rows in (1, 8, 50)
+    ]
+    assert errors[1] == pytest.approx(8 * errors[0], rel=0.3)
+    assert errors[2] == pytest.approx(50 * errors[0], rel=0.3)
+
+
+def test_a_dry_run_counts_what_intervals_cost(run: Command, release: tuple[str, ...]) -> None:
+    asked = (*release, "--type", "float", "--bounds", "0", "120")
+    plain, beside = (run(*asked, *more) for more in ((), ("--intervals", "0.95")))
+    assert expected(beside.out) > 1.5 * expected(plain.out)
+    assert "10,000 assumed" in plain.err
+
+
+def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
+    file = tmp_path / "pay.csv"
+    file.write_text("pay,county\n1,Kent\n", encoding="utf-8")
+    asked = ("release", file, "-c", "pay", "-q", "0.5", "-e", "1", "--type", "float", "--dry-run")
+    grouped = ("--by", "county", "--keys", "Kent,Essex")
+    done = run(*asked, *grouped)
+    assert done.code == 0
+    assert "one quantile of 1,000 records" in " ".join(done.out.split())
+    assert "the number of a group is not known: 1,000 assumed" in done.err
+    private = (
+        "--neighbors",
+        "add-remove",
+        "--delta",
+        "1e-6",
+        "--by",
+        "county",
+        "--keys",
+        "private",
+    )
+    assert expected(run(*asked, *private).out) > 0
 
 
 def test_a_dry_run_says_what_it_does_not_know(run: Command, release: tuple[str, ...]) -> None:

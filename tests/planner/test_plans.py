@@ -144,3 +144,17 @@ def test_upper_points_are_on_the_safe_side() -> None:
     # 380 is the 95 % point of 400 draws, 4.4 the standard error of its rank.
     assert upper_points(errors).tolist() == [391.0]
     assert upper_points(np.ones((10, 2))).tolist() == [1.0, 1.0]
+
+
+def test_a_plan_with_intervals_is_that_of_a_release_with_intervals() -> None:
+    asked: dict[str, Any] = {"q": "quartiles", "epsilon": 1.0, "bounds": (0.0, 1.0)}
+    plan = dpq.plan(size=1000, intervals=True, **asked)
+    n, q = 1000, np.array([0.25, 0.5, 0.75])
+    data = 0.25 + (np.arange(n) + 0.5) / (2 * n)
+    options = {**asked, "intervals": True, "mechanism": plan.chosen.mechanism}
+    options.pop("q")
+    releases = [dpq.quantiles(data, q, rng=random.Random(seed), **options) for seed in range(60)]
+    ranks = np.searchsorted(data, np.array([release.values for release in releases]))
+    measured = np.abs(ranks - q * n).mean()
+    assert plan["auto"].mean == pytest.approx(measured, rel=0.25)
+    assert plan["auto"].mean > 1.5 * dpq.plan(size=1000, **asked)["auto"].mean

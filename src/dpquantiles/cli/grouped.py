@@ -62,6 +62,12 @@ class Asked:
         priced = replace(request, budget=self.units.price(request.budget, grouped=False))
         return self.units.stated(priced.without_intervals().guarantee, request.budget)
 
+    def per_row(self, request: Request) -> Request:
+        """What is asked at the budget of one row, after units and keys are paid for."""
+        if self.by:
+            return Plan.price(self._grouping(self.keys), request).request
+        return replace(request, budget=self.units.price(request.budget, grouped=False))
+
     def settle(self, place: Place, request: Request) -> Any:
         """The keys as they are read; refuses wrong names of columns and wrong keys.
 

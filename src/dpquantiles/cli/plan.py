@@ -9,6 +9,7 @@ from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
+from dpquantiles.group_engine import USUAL_GROUP
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
 from dpquantiles.planner import Plan, epsilon_for
@@ -71,6 +72,8 @@ def plan(
     neighbors: options.NeighborsName = "swap",
     data: Data = "even",
     spread: Spread = None,
+    intervals: options.Intervals = None,
+    intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -85,20 +88,27 @@ def plan(
     if rank_error is not None:
         epsilon = _enough(rank_error, epsilon, rho, delta, asked, n, grid, neighbors, data, held)
     budget = arguments.budget(epsilon, delta, rho, neighbors)
-    found = planned(budget, asked, reference(data, n, grid, held), n)
+    beside = arguments.intervals(intervals, intervals_of)
+    found = planned(budget, asked, reference(data, n, grid, held), n, beside)
     show(found, plot, as_json=as_json)
 
 
-def dry_run(request: Request, size: int | None, grid: Grid) -> Plan:
-    """The plan of a release that will not happen; what is not known is assumed, and said."""
-    budget = request.budget
-    if size is None:
-        screen.note(f"the number of records is not known: {UNKNOWN_SIZE:,} assumed (--size N)")
-        if budget.neighbors is Neighbors.ADD_REMOVE:
+def dry_run(request: Request, size: int | None, grid: Grid, *, grouped: bool) -> Plan:
+    """The plan of a release that will not happen; what is not known is assumed, and said.
+
+    The budget is that of one row: after units and keys are paid for.
+    """
+    budget, swap = request.budget, request.budget.neighbors is Neighbors.SWAP
+    n = size
+    if n is None:
+        n = USUAL_GROUP if grouped and swap else UNKNOWN_SIZE
+        whose = "of a group" if grouped else "of records"
+        screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
+        if not swap:
             _, budget = counting_share(budget)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
-    n = UNKNOWN_SIZE if size is None else require.count(minimum=1, size=size)
-    return planned(budget, request.q, reference("even", n, grid), n)
+    view = reference("even", require.count(minimum=1, size=n), grid)
+    return planned(budget, request.q, view, n, request.intervals)
 
 
 def show(

@@ -15,7 +15,7 @@ from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
 from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
-from dpquantiles.privacy import Guarantee, Neighbors, Units
+from dpquantiles.privacy import Guarantee, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.views.filled import MISSING_POLICIES
@@ -75,9 +75,7 @@ def release(
     )
     units = Units.of(unit, rows)
     records = None if size is None else arguments.whole("size", size)
-    # Under swap neighbors the number of records is public, so that only a plan needs it.
-    planned = dry_run and neighbors == Neighbors.SWAP
-    asked = Asked(tuple(by or ()), keys, units, None if planned else records)
+    asked = Asked(tuple(by or ()), keys, units, records)
     # All that can be checked without the data is checked before they are read.
     request = Request(
         q=arguments.quantiles(",".join(q)),
@@ -96,11 +94,11 @@ def release(
     read = asked.settle(place, request)
     if dry_run:
         screen.result(report(str(place), column, schema, place.size(), request, promise, account))
-        if not asked.by:
-            grid = request.grid or plan.stated_grid(type, bounds, resolution)
-            screen.result("")
-            found = plan.dry_run(request, records or _public_rows(place, promise), grid)
-            plan.show(found, mechanism=mechanism)
+        grid = request.grid or plan.stated_grid(type, bounds, resolution)
+        rows = None if asked.by else _public_rows(place, promise)
+        screen.result("")
+        found = plan.dry_run(asked.per_row(request), records or rows, grid, grouped=bool(asked.by))
+        plan.show(found, mechanism=mechanism)
         return
     bits = entropy.system() if number is None else random.Random(number)
 

@@ -97,9 +97,7 @@ class Bracketed:
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw of the answers, and the ranks around them."""
         size, rest = self._sized(view.n, bits)
-        brackets = place(self.q, size, self.intervals, self._noise(rest))
-        stated = size if not self._swap and self._profile.uses_size else None
-        inner: Mechanism = registry.build(self.mechanism, rest, q=brackets.q, size=stated)
+        brackets, inner = self._answering(size, rest)
         drawn = inner.release(view, bits)
         answers = dict(zip(drawn.q, drawn.values, strict=True))
         return replace(
@@ -110,6 +108,16 @@ class Bracketed:
             provenance={**drawn.provenance, **self._provenance(size)},
             ranks=self._measure(view, brackets, answers, bits),
         )
+
+    def answering(self, size: int) -> Mechanism:
+        """What answers, given a public size: these quantiles, and those beside them."""
+        return self._answering(size, shares(self.budget).rest)[1]
+
+    def _answering(self, size: int, rest: Guarantee) -> tuple[Brackets, Mechanism]:
+        brackets = place(self.q, size, self.intervals, self._noise(rest))
+        stated = size if not self._swap and self._profile.uses_size else None
+        inner: Mechanism = registry.build(self.mechanism, rest, q=brackets.q, size=stated)
+        return brackets, inner
 
     @property
     def _profile(self) -> Any:

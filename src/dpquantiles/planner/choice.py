@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.intervals import Intervals
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
@@ -64,8 +65,13 @@ class Choice(NamedTuple):
     why: str
 
 
+def answers(q: tuple[float, ...], intervals: Intervals | None) -> int:
+    """How many answers are drawn; intervals take one on each side of every quantile."""
+    return len(set(q)) * (1 if intervals is None else 3)
+
+
 def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
-    """The mechanism for m quantiles of `size` records; None where the size is not public."""
+    """The mechanism for m answers of `size` records; None where the size is not public."""
     return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.named(grid), size)
 
 

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
+from dpquantiles.intervals import Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms.bracketed import Bracketed
+from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
 from dpquantiles.planner.reference import Reference, reference
@@ -78,6 +81,8 @@ class Plan:
     left_out: Mapping[str, str] = field(hash=False)
     """Mechanisms that are not in the table, and why."""
     view: Reference = field(repr=False, compare=False)
+    intervals: Intervals | None = None
+    """What a third of the budget is for, when intervals are planned."""
 
     @property
     def best(self) -> Estimate:
@@ -109,7 +114,9 @@ class Plan:
         """The errors of a mechanism at budgets below and above the planned one."""
         budgets = [scaled(self.budget, factor) for factor in FACTORS]
         name, draws = self[mechanism].mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
-        return tuple((b, estimate(name, b, self.q, self.view, draws)) for b in budgets)
+        return tuple(
+            (b, estimate(name, b, self.q, self.view, draws, self.intervals)) for b in budgets
+        )
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary."""
@@ -158,6 +165,7 @@ def plan(
     neighbors: str = "swap",
     data: str = "even",
     spread: Any = None,
+    intervals: bool | float | str | Intervals | None = None,
 ) -> Plan:
     """How accurate private quantiles will be: no data needed, nothing spent.
 
@@ -175,6 +183,8 @@ def plan(
         data: What the records are assumed to be like: "even", "smooth", "clustered" or "tied".
         spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
             values. Half of the bounds by default.
+        intervals: Plan for a release with intervals, whose answers have two thirds of the budget;
+            as in `quantiles`.
 
     Returns:
         A `Plan`: expected and 95 % rank errors of every mechanism, from draws of its exact law on
@@ -183,18 +193,26 @@ def plan(
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
     n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
     view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
-    return planned(budget, asked, view, n)
+    return planned(budget, asked, view, n, require_intervals(intervals))
 
 
-def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int) -> Plan:
+def planned(
+    budget: Guarantee,
+    q: tuple[float, ...],
+    view: Reference,
+    size: int,
+    intervals: Intervals | None = None,
+) -> Plan:
     """The plan for a reference data set."""
-    chosen = choice.choose(budget, len(set(q)), size, view.grid)
+    m = choice.answers(q, intervals)
+    chosen = choice.choose(budget, m, size, view.grid)
     found, left_out = [], {}
     for name, mechanism in MECHANISMS.items():
-        reason = unsuited(name, budget, len(set(q)))
+        reason = unsuited(name, budget, m)
         if not reason:
             try:
-                found.append(estimate(name, budget, q, view, _draws(name, chosen, len(set(q)))))
+                draws = _draws(name, chosen, m)
+                found.append(estimate(name, budget, q, view, draws, intervals))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
@@ -207,6 +225,7 @@ def planned(budget: Guarantee, q: tuple[float, ...], view: Reference, size: int)
         budget=budget,
         grid=view.grid.describe(),
         assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
+        intervals=intervals,
         table=tuple(sorted(found, key=lambda estimate: estimate.mean)),
         chosen=chosen,
         left_out=left_out,
@@ -254,13 +273,14 @@ def estimate(
     q: tuple[float, ...],
     view: Reference,
     draws: int | None = None,
+    intervals: Intervals | None = None,
 ) -> Estimate:
     """The errors of one mechanism on a reference data set, from so many draws at most."""
     distinct = tuple(sorted(set(q)))
-    sized = budget.neighbors is Neighbors.ADD_REMOVE and MECHANISMS[name].profile.uses_size
-    mechanism = registry.build(name, budget, q=distinct, size=view.n if sized else None)
+    mechanism = _answering(name, budget, distinct, view.n, intervals)
     most = most_draws(mechanism)
     errors = rehearse(mechanism, view, most if draws is None else min(draws, most))
+    errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
     bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
     means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
     return Estimate(
@@ -268,6 +288,20 @@ def estimate(
         expected=tuple(means[x] for x in q),
         bound=tuple(bounds[x] for x in q),
     )
+
+
+def _answering(
+    name: str, budget: Guarantee, q: tuple[float, ...], size: int, intervals: Intervals | None
+) -> Mechanism:
+    """What draws the answers of a release: beside intervals, more of them for less."""
+    swap = budget.neighbors is Neighbors.SWAP
+    if intervals is None:
+        stated = None if swap or not MECHANISMS[name].profile.uses_size else size
+        mechanism: Mechanism = registry.build(name, budget, q=q, size=stated)
+        return mechanism
+    stated = None if swap else size
+    whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
+    return whole.answering(size)
 
 
 def upper_points(errors: Floats) -> Floats:
