@@ -24,7 +24,13 @@ def spending(case: Case, _: Patch) -> None:
 INTERVALS = "joint_exp-{}-intervals"
 MUTANTS: list[tuple[Any, str, str, str, Any]] = [
     # Intervals: answers, the size and the ranks share one budget.
-    (Bracketed.release, "self.mechanism, rest,", "self.mechanism, self.budget,", "pure-swap", None),
+    (
+        Bracketed._answering,
+        "self.mechanism, rest,",
+        "self.mechanism, self.budget,",
+        "pure-swap",
+        None,
+    ),
     (
         Bracketed._sized,
         "bought(rest, n, bits)",
@@ -44,15 +50,8 @@ MUTANTS: list[tuple[Any, str, str, str, Any]] = [
     ),
     (
         Bracketed.release,
-        "size=stated",
-        "size=stated and view.n",
-        "pure-add-remove",
-        check_public_numbers,
-    ),
-    (
-        Bracketed.release,
-        "place(self.q, size,",
-        "place(self.q, view.n,",
+        "self._answering(size, rest)",
+        "self._answering(view.n, rest)",
         "pure-add-remove",
         check_public_numbers,
     ),

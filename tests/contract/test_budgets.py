@@ -11,6 +11,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import privacy
+from dpquantiles.kinds import INTEGER
+from dpquantiles.kinds.domain import of_kind
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.count import PrivateCount
@@ -57,7 +59,14 @@ class Case(NamedTuple):
         if not self.intervals:
             return registry.build(self.name, self.budget, q=q, size=stated)
         asked = dpq.Intervals()
-        return Bracketed(mechanism=self.name, budget=self.budget, q=q, intervals=asked, size=stated)
+        return Bracketed(
+            mechanism=self.name,
+            budget=self.budget,
+            q=q,
+            intervals=asked,
+            size=stated,
+            domain=of_kind(INTEGER),
+        )
 
 
 def cases() -> Iterator[Case]:
