@@ -346,3 +346,14 @@ def test_no_library_warns_of_how_it_is_asked(library: str, parts: list[Any]) -> 
         warnings.simplefilter("always")
         ask(data, keys=parts[:1])
     assert [str(warning.message) for warning in warned] == []
+
+
+@pytest.mark.parametrize("rows", [9, 0])
+def test_objects_without_rows_are_released_like_others(rows: int) -> None:
+    """Whether there is any row is protected, so it must not decide on an error."""
+    held = {"g": ["a"] * 9, "v": [1.5] * 9, "u": [*range(9)]}
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in held.items()})
+    asked: dict[str, Any] = {"column": "v", "neighbors": "add-remove", "size": 9, "epsilon": 1.0}
+    grouped = dpq.median(frame.iloc[:rows], by="g", keys=["a"], **asked)
+    assert len(grouped["a"].values) == 1
+    assert len(dpq.median(frame.iloc[:rows], unit="u", **asked).values) == 1

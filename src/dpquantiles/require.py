@@ -119,6 +119,14 @@ def percentages(**parameter: object) -> tuple[float, ...]:
     return tuple(number / 100 for number in _numbers(*_single(parameter), 100))
 
 
+def column_name(**parameter: object) -> str:
+    """The name of a column."""
+    name, value = _single(parameter)
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} must be the name of a column, got {shown(value)}")
+    return value
+
+
 def fraction(**parameter: object) -> float:
     """A number strictly between 0 and 1."""
     name, value = _single(parameter)

@@ -1,5 +1,6 @@
 """Groups and units on engines that work where data live: the same answers, the same bounds."""
 
+import datetime as dt
 import random
 from collections import Counter
 from typing import Any
@@ -119,3 +120,11 @@ def test_engines_describe(engine: str, most: int, monkeypatch: pytest.MonkeyPatc
     people = dpq.describe(ENGINES[engine](), ["age", "salary"], epsilon=4.0, unit="person")
     assert abs(people["age"].values[2] - 54) < 8
     assert abs(np.log(people["salary"].values[2]) - 10) < 0.5
+
+
+def test_groups_of_dask_frames_of_arrow_types() -> None:
+    held = pa.table({"v": [1] * 9, "g": [dt.date(2020, 1, 1)] * 9})
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(held.to_pandas(types_mapper=pd.ArrowDtype), npartitions=2)
+    keys = [dt.date(2020, 1, 1)]
+    assert len(dpq.median(frame, column="v", by="g", keys=keys, epsilon=1.0)[keys[0]].values) == 1

@@ -1,5 +1,6 @@
 """Small results as frames of the library that the data came from."""
 
+import datetime as dt
 import tomllib
 from pathlib import Path
 
@@ -32,3 +33,9 @@ def test_whole_numbers_of_any_size_are_held_exactly(backend: str, values: tuple[
     column = frames.frame({"value": values}, backend)["value"]
     held = column.to_pylist() if backend == "pyarrow" else column.to_list()
     assert [int(value) for value in held] == list(values)
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_longest_times_have_a_frame(backend: str) -> None:
+    ends = [dt.timedelta(microseconds=-(2**63) + 1), dt.timedelta(0)]
+    assert len(frames.frame({"v": ends}, backend)) == 2

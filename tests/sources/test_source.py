@@ -352,3 +352,11 @@ def test_a_table_is_a_frozen_value() -> None:
     assert isinstance(table, Table)
     with pytest.raises(AttributeError):
         table.frame = None  # type: ignore[misc]
+
+
+def test_a_column_of_a_file_has_a_name(folder: Path) -> None:
+    for name in (folder / "a.csv", folder / "a.parquet", f"{folder}/*.csv", "SELECT 1 AS x"):
+        with pytest.raises(TypeError, match="column must be the name of a column, got 7"):
+            dpq.median(name, column=7, epsilon=1)
+        with pytest.raises(TypeError, match="must be the name of a column, got 7"):
+            dpq.describe(name, [7], epsilon=1)

@@ -1,5 +1,6 @@
 """Small results as frames of the library that the data came from."""
 
+import datetime as dt
 import sys
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,9 @@ from dpquantiles.sources.tables import Table
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin")
 """Libraries that hold a result in memory."""
+
+LONGEST = dt.timedelta(microseconds=2**62)
+"""Lengths of time within this fit into every library."""
 
 COLLECTED = {"dask": "pandas"}
 """Where results of engines that hold none themselves go; all others to PyArrow."""
@@ -39,8 +43,11 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
 def _held(values: Sequence[Any]) -> Any:
     """A column as libraries can hold it: whole numbers beyond 64 bits as doubles.
 
-    Only grids of doubles have such points, so nothing is rounded.
+    Only grids of doubles have such points, so nothing is rounded. Lengths of time of hundreds of
+    thousands of years are NumPy's, because Arrow takes none of Python's.
     """
+    if any(isinstance(value, dt.timedelta) and abs(value) > LONGEST for value in values):
+        return np.array(values, dtype="m8[us]")
     whole = [value for value in values if type(value) is int]
     low, high = min(whole, default=0), max(whole, default=0)
     if low >= -(2**63) and high < 2**63:

@@ -29,6 +29,7 @@ Column = InMemory | LazyColumn
 
 def open_named(name: str | Path, column: str) -> Column:
     """A column of files, or of a SQL query."""
+    require.column_name(column=column)
     if isinstance(name, str) and QUERY.match(name):
         return open_query(name, column)
     return open_files(str(name), column)
@@ -36,6 +37,8 @@ def open_named(name: str | Path, column: str) -> Column:
 
 def open_named_table(name: str | Path, columns: Sequence[str]) -> Table:
     """Files, or what a SQL query gives, as a table; of CSV files these columns get their types."""
+    for column in columns:
+        require.column_name(column=column)
     if isinstance(name, str) and QUERY.match(name):
         from dpquantiles.sources import relations
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.kinds import Domain
-from dpquantiles.require import shown
 
 PANDAS_LIKE = ("pandas", "modin", "dask")
 MOST_NAMES = 20
@@ -64,8 +64,7 @@ class Table:
 
     def dtype(self, column: str, parameter: str = "column") -> Any:
         """The Narwhals type of a column; ValueError with the nearest name where there is none."""
-        if not isinstance(column, str):
-            raise InvalidType(f"{parameter} must be the name of a column, got {shown(column)}")
+        require.column_name(**{parameter: column})
         names = self.names
         if column not in names:
             raise InvalidValue(

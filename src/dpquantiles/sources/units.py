@@ -96,7 +96,8 @@ def present(table: Table, column: str) -> Table:
 
     if not table.lazy and is_untyped(table.frame[column]):
         kept = [not _is_missing(cell) for cell in table.frame[column].to_list()]
-        return Table(table.frame.filter(kept))
+        mask = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
+        return Table(table.frame.filter(mask))
     value = nw.col(column)
     held = table.frame.filter(~value.is_null())
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
