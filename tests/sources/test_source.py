@@ -359,4 +359,4 @@ def test_a_column_of_a_file_has_a_name(folder: Path) -> None:
         with pytest.raises(TypeError, match="column must be the name of a column, got 7"):
             dpq.median(name, column=7, epsilon=1)
         with pytest.raises(TypeError, match="must be the name of a column, got 7"):
-            dpq.describe(name, [7], epsilon=1)
+            dpq.describe(name, [7], epsilon=1)  # type: ignore[list-item]
