@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,14 @@ def settled(source: Source, request: Request) -> Grid:
 
 def precision(grid: Grid, domain: Domain) -> dict[str, object]:
     """What a release says of rounding and clamping that nobody asked for, if there is any."""
-    notes = Held(grid, domain).notes
-    return {"precision": notes} if notes else {}
+    notes = _notes(grid, domain)
+    return {"precision": list(notes)} if notes else {}
+
+
+@lru_cache(maxsize=256)
+def _notes(grid: Grid, domain: Domain) -> tuple[str, ...]:
+    """Kept, because exact fractions take longer than a small draw."""
+    return tuple(Held(grid, domain).notes)
 
 
 def rehearse(request: Request, grid: Grid, n: int | None) -> None:
