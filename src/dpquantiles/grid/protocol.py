@@ -12,7 +12,10 @@ from dpquantiles.kinds import Kind
 
 @runtime_checkable
 class Grid(Protocol):
-    """What a mechanism needs of a grid."""
+    """What a mechanism needs of a grid: a value that never changes."""
+
+    def __hash__(self) -> int:
+        """Equal grids have equal hashes."""
 
     @property
     def kind(self) -> Kind:
