@@ -135,8 +135,8 @@ def test_wrong_accounts_cost_nothing(tmp_path: Path, options: dict[str, Any], me
 
 def test_an_unreadable_column_keeps_its_charge_and_says_so(tmp_path: Path) -> None:
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
-    with pytest.raises(TypeError) as failed:
-        dpq.median("text", epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
+    with pytest.raises(TypeError) as failed:  # only the records of a list tell that they are text
+        dpq.median(["text"], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
     assert "'march' runs again without another charge" in failed.value.__notes__[0]
     dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
     assert ledger.spent("payroll") == 1.0

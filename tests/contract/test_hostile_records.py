@@ -160,7 +160,8 @@ def test_objects_of_a_stated_type(name: str, mode: str) -> None:
     grid = default_grid(BY_NAME[name])
     harmless = [PLAIN[name](k) for k in range(len(UNITS))]
     columns = {"g": GROUPS, "u": UNITS}
-    expected = outcome(pd.DataFrame({"v": pd.Series(harmless, dtype=object), **columns}), mode)
+    plain = pd.DataFrame({"v": pd.Series(harmless, dtype=object), **columns})
+    expected = outcome(plain, mode, grid=grid)
     assert isinstance(expected, Shown)
     for first in range(0, len(OBJECTS), 8):
         records = Case(harmless, OBJECTS[first : first + 8]).records(hostile=True)

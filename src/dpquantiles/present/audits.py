@@ -30,9 +30,9 @@ def render(audit: Audit, width: int = WIDTH) -> str:
 
 def html(audit: Audit) -> str:
     """An audit as HTML."""
-    words = " ".join([*map(_against, audit.failures), verdict(audit)])
+    said = [verdict(audit), *map(_against, audit.failures)]
     methods = {"method": [finding.method for finding in audit.findings]}
-    return render_table(_columns(audit) | methods, words, private=audit.passed)
+    return render_table(_columns(audit) | methods, said, private=audit.passed)
 
 
 def _columns(audit: Audit) -> dict[str, list[str]]:
