@@ -127,9 +127,9 @@ def test_approximate_sums_are_never_rounded_down(epsilons: list[float]) -> None:
 
 def test_sums_beyond_doubles_are_refused_or_not_needed() -> None:
     huge = PureDP(epsilon=1e300)
-    assert total([huge, huge], delta=1e-6) == ApproxDP(epsilon=2e300, delta=1e-6)
+    assert privacy.total([huge, huge], delta=1e-6) == ApproxDP(epsilon=2e300, delta=1e-6)
     with pytest.raises(ValueError, match="rho must be positive and finite, got inf"):
-        total([huge, ZCDP(rho=1.0)])
+        privacy.total([huge, ZCDP(rho=1.0)])
 
 
 def test_research_stays_research() -> None:
