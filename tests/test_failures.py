@@ -213,8 +213,8 @@ CAUGHT = {
     "sources/ibis.py": {"NotImplementedError"},
     "auditing/hostile.py": {"RuntimeError"},
 }
-"""Caught where they are raised, or never run: cells that cannot be parsed, the stand-in for a function
-of DuckDB, records that an audit makes to raise."""
+"""Caught where they are raised, or never run: cells that cannot be parsed, the stand-in for a
+function of DuckDB, records that an audit makes to raise."""
 
 
 def raised(module: Path) -> Iterator[str]:

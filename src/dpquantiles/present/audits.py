@@ -30,7 +30,7 @@ def render(audit: Audit, width: int = WIDTH) -> str:
 
 def html(audit: Audit) -> str:
     """An audit as HTML."""
-    words = " ".join([*map(_against, audit.failures), verdict(audit)])
+    words = [*map(_against, audit.failures), verdict(audit)]
     methods = {"method": [finding.method for finding in audit.findings]}
     return render_table(_columns(audit) | methods, words, private=audit.passed)
 
