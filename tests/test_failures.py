@@ -145,10 +145,11 @@ def test_errors_that_cannot_be_told_are_not_quoted(accident: type[Exception]) ->
         raise accident
 
     lazy = LAZY.with_columns(pl.col("v").map_elements(fail, return_dtype=pl.Float64))
-    for release in (
+    ways: list[Callable[[], Any]] = [
         lambda: dpq.median(records(), epsilon=1.0),
         lambda: dpq.median(lazy, column="v", epsilon=1.0),
-    ):
+    ]
+    for release in ways:
         with pytest.raises(errors.ReleaseFailed, match="nothing was released") as caught:
             release()
         assert SECRET not in told(caught.value)
