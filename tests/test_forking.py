@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,4 +54,34 @@ def test_a_child_does_not_wait_for_a_module_that_another_thread_was_loading(
 ) -> None:
     code = SLOW_FIRST_RELEASE.format(library=library, module=module, data=data)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+FORK_WHILE_LOADING = """
+import os, threading
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+for _ in range(2):
+    thread = threading.Thread(target=fork, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive(), "the fork waits for a module that waits for the fork"
+"""
+
+
+def test_a_module_that_waits_for_a_fork_is_not_waited_for_forever(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FORK_WHILE_LOADING)
+    code = "from dpquantiles import forking; forking.PATIENCE = 0.2; import program"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ import dpquantiles as dpq
 from dpquantiles.grid import Grid, Held, default_grid
 from dpquantiles.kinds import ANYTHING, BOOLEAN, DATE, INTEGER, REAL, Datetime, DecimalUnits, column
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_dtype, of_kind
+from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import memory
 from experiments.hostile_data import plain
 
@@ -46,6 +47,9 @@ CASES: dict[str, tuple[Any, Grid | None]] = {
     "decimals, bounds": (EIGHT, dpq.UniformGrid(Decimal("0.00"), Decimal("1.00"))),
     "datetimes of ns": (np.array(STAMPS).view("M8[ns]"), None),
     "durations of ns": (np.array([*STAMPS, *(-x for x in STAMPS)]).view("m8[ns]"), None),
+    "durations of ms": (np.array([*STAMPS, *(-x for x in STAMPS)]).view("m8[ms]"), None),
+    "durations of s": (np.array([*STAMPS, *(-x for x in STAMPS)]).view("m8[s]"), None),
+    "durations of days": (np.array([*STAMPS, *(-x for x in STAMPS)]).view("m8[D]"), None),
     "truths": (np.array([False, True]), None),
 }
 """Records at the places where grids and types part, and a grid, or the default one."""
@@ -54,7 +58,8 @@ CASES: dict[str, tuple[Any, Grid | None]] = {
 def exact(records: Any) -> list[Any]:
     """Records as exact numbers; those of times in nanoseconds."""
     if isinstance(records, np.ndarray) and records.dtype.kind in "mM":
-        return list(records.view(np.int64).tolist())
+        unit = int(1000 * MICROSECONDS[np.datetime_data(records.dtype)[0]])
+        return [unit * ticks for ticks in records.view(np.int64).tolist()]
     return [
         plain(record) for record in (records.tolist() if hasattr(records, "tolist") else records)
     ]

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from dpquantiles.errors import PublicError, ReleaseFailed
 
-NAMES_FILES = (FileNotFoundError, IsADirectoryError, PermissionError)
-"""Errors of the operating system that quote the names of files, which are public."""
+INTERRUPTED = "Query interrupted"
+"""What DuckDB says of Ctrl-C."""
 
 Made = TypeVar("Made")
 
@@ -28,19 +28,28 @@ def unquoted(make: Callable[[], Made]) -> Made:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether somebody pressed Ctrl-C: DuckDB makes an error of it, and others may follow."""
+    """Whether somebody pressed Ctrl-C: DuckDB makes an error of it, and others may follow.
+
+    An error is not asked for its text: some run code for it, which fails and quotes as well.
+    """
     found: BaseException | None = error
-    while found is not None:
-        if isinstance(found, KeyboardInterrupt) or str(found) == "Query interrupted":
+    seen: list[BaseException] = []
+    while found is not None and all(found is not known for known in seen):
+        if isinstance(found, KeyboardInterrupt) or _says(found, INTERRUPTED):
             return True
+        seen.append(found)
         found = found.__context__
     return False
+
+
+def _says(error: BaseException, words: str) -> bool:
+    return len(error.args) == 1 and type(error.args[0]) is str and error.args[0] == words
 
 
 def _public(error: BaseException) -> BaseException:
     if is_interrupt(error):
         return KeyboardInterrupt()
-    if isinstance(error, (PublicError, SystemExit, *NAMES_FILES)):
+    if isinstance(error, (PublicError, SystemExit)):
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)
     return ReleaseFailed(_words(error))

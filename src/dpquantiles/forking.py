@@ -2,33 +2,42 @@
 
 Python locks a module while it loads. A child that is born in the middle inherits the lock, but not
 the thread that would release it, and would wait forever as soon as it needs the module.
+
+A module may itself wait for the fork: one that runs a program while it loads, with threads that
+fork. So a fork waits for a module only so long, and only once.
 """
 
-import importlib
 import os
 import sys
 import threading
-from contextlib import suppress
+import time
 
 LOCKS = getattr(sys.modules["_frozen_importlib"], "_module_locks", {})
 """Weak references to the locks of modules that are loading, by name. They are CPython's own: there
 is no public way to ask what other threads are loading."""
 
+PATIENCE, PAUSE = 10.0, 0.001
+"""Seconds that a fork waits, and between two looks."""
+
+waited_for: set[str] = set()
+"""Modules that did not finish in time: no other fork waits for them."""
+
 
 def wait_for_imports() -> None:
     """From now on, forks of this process wait until no other thread is loading a module."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_finish_imports)
+        os.register_at_fork(before=_await_imports)
 
 
-def _finish_imports() -> None:
-    while names := _loading_elsewhere():
-        for name in names:
-            with suppress(Exception):  # what fails to load is for the other thread to report
-                importlib.import_module(name)
+def _await_imports() -> None:
+    deadline = time.monotonic() + PATIENCE
+    while names := _loading_elsewhere() - waited_for:
+        if time.monotonic() > deadline:
+            waited_for.update(names)
+        time.sleep(PAUSE)
 
 
-def _loading_elsewhere() -> list[str]:
+def _loading_elsewhere() -> set[str]:
     locks = [(name, reference()) for name, reference in list(LOCKS.items())]
     here = (None, threading.get_ident())
-    return [name for name, lock in locks if getattr(lock, "owner", None) not in here]
+    return {name for name, lock in locks if getattr(lock, "owner", None) not in here}

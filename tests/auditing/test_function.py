@@ -3,8 +3,13 @@
 import json
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
 
+import pandas as pd
+import polars as pl
 import pytest
 
 import dpquantiles as dpq
@@ -70,6 +75,45 @@ def test_releases_are_taken_as_they_are() -> None:
         draws=100,
     )
     assert json.loads(found.to_json())["findings"][0]["cases"] == 200
+
+
+def table(data: Sequence[int]) -> pd.DataFrame:
+    return pd.DataFrame({"v": data, "g": 1})
+
+
+ASKED: dict[str, Any] = {"q": [0.99], "mechanism": "joint_exp", "epsilon": 50.0}
+LEAKS: dict[str, Callable[[Sequence[int]], object]] = {
+    "pandas": table,
+    "polars": lambda data: pl.DataFrame({"v": data}),
+    "description": lambda data: dpq.describe(table(data), ["v"], bounds={"v": (0, 1)}, **ASKED),
+    "groups": lambda data: dpq.quantiles(
+        table(data), column="v", by="g", keys=[1], bounds=(0, 1), **ASKED
+    ),
+    "mapping": lambda data: MappingProxyType({"sum": sum(data)}),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_tables_and_releases_are_looked_into(name: str) -> None:
+    assert not dpq.audit(LEAKS[name], neighbors=PAIR, epsilon=0.5, draws=200).passed
+
+
+def test_measured_ranks_are_looked_at() -> None:
+    released = dpq.median([0, 1, 1], epsilon=1.0, intervals=True)
+    ranks = released.ranks
+    assert ranks is not None
+
+    def constant_but_for_the_counts(data: Sequence[int]) -> dpq.Release:
+        return replace(released, ranks=replace(ranks, counts=(sum(data),) * len(ranks.counts)))
+
+    found = dpq.audit(constant_but_for_the_counts, neighbors=PAIR, epsilon=1.0, draws=200)
+    assert not found.passed
+
+
+@pytest.mark.parametrize("opaque", [lambda _: object(), lambda data: lambda: data])
+def test_what_cannot_be_looked_into_is_refused(opaque: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match=r"must return what can be compared.*got an object of type"):
+        dpq.audit(opaque, neighbors=PAIR, epsilon=1.0, draws=20)
 
 
 def test_what_never_works_says_why() -> None:

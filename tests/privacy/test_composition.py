@@ -125,6 +125,13 @@ def test_approximate_sums_are_never_rounded_down(epsilons: list[float]) -> None:
     assert Fraction(found.delta) >= sum(Fraction(e / 1e6) for e in epsilons)
 
 
+def test_sums_beyond_doubles_are_refused_or_not_needed() -> None:
+    huge = PureDP(epsilon=1e300)
+    assert privacy.total([huge, huge], delta=1e-6) == ApproxDP(epsilon=2e300, delta=1e-6)
+    with pytest.raises(ValueError, match="rho must be positive and finite, got inf"):
+        privacy.total([huge, ZCDP(rho=1.0)])
+
+
 def test_research_stays_research() -> None:
     assert privacy.total([ZCDP(rho=1, research_only=True), ZCDP(rho=1)]).research_only
 

@@ -2,17 +2,17 @@
 
 import itertools
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import above, below, renyi_excess, renyi_limit
-from dpquantiles.privacy.filters import objection, reading, written
+from dpquantiles.privacy.filters import amounts, objection, reading, written
 from dpquantiles.privacy.spending import Part, Spending, held
 
 ADD = Neighbors.ADD_REMOVE
@@ -188,6 +188,21 @@ def test_add_remove_charges_of_a_swap_budget_count_for_two_records() -> None:
     budget = ApproxDP(epsilon=1.0, delta=1e-6)
     assert granted(budget, [approximate] * 6) == int(10 / (1 + math.exp(0.1)))
     assert granted(PureDP(epsilon=1.0, neighbors=ADD), [pure] * 11) == 10
+
+
+@given(st.floats(1e-3, 800.0), st.floats(5e-324, 1e-3))
+@example(800.0, 5e-324)
+@example(700.0, 5e-324)
+@example(math.nextafter(700.0, 0.0), 1e-310)
+@example(600.1, 1e-300)
+def test_delta_of_two_records_is_never_less_than_it_is(epsilon: float, delta: float) -> None:
+    budget = ApproxDP(epsilon=2000.0, delta=0.5)
+    cost = ApproxDP(epsilon=epsilon, delta=delta, neighbors=ADD)
+    with localcontext(prec=400, Emin=-(10**6), Emax=10**6):
+        grown = Fraction((1 + Decimal(repr(epsilon)).exp()) * Decimal(repr(delta)))
+    for amount in amounts(cost, budget):
+        assert amount.delta >= min(grown, Fraction(1))
+    assert not Spending(budget).fits(cost) or grown <= Fraction(1, 2)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ import numpy as np
 
 from dpquantiles import api
 from dpquantiles.auditing.checks import Check, Found, in_short
-from dpquantiles.auditing.events import Failed, caught
+from dpquantiles.auditing.events import Failed, caught, public
 from dpquantiles.auditing.exact import PAIR, SINGLE
 from dpquantiles.auditing.statistical import evidence
 from dpquantiles.errors import MissingBackend
 from dpquantiles.mechanisms import registry
 from dpquantiles.planner import AUTO
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, budget
-from dpquantiles.release import Release
 from dpquantiles.sources import frames
 
 BOUNDS = (0, 4)
@@ -118,12 +117,6 @@ def _single(subject: str, relation: str, options: dict[str, Any]) -> Planned:
     stated = {name: options[name] for name in ("epsilon", "delta", "rho") if name in options}
     guarantee = budget(**stated, neighbors=relation)
     return Planned(subject, guarantee, PAIRS[guarantee.neighbors], draws)
-
-
-def public(release: Release) -> tuple[Any, ...]:
-    """All of a release that could tell about records: answers, bought sizes, measured ranks."""
-    ranks = () if release.ranks is None else (release.ranks.lower, release.ranks.counts)
-    return (*release.values, release.provenance.get("size", 0), *ranks)
 
 
 def _by_group() -> Iterator[Planned]:

@@ -12,13 +12,17 @@ on the outputs that `reference` marks, and on no others.
                privacy", CCS 2012)
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.described import Description
+from dpquantiles.errors import InvalidType
+from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kernels.algebra import Floats
+from dpquantiles.release import Release
 
 Labels = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -70,15 +74,40 @@ def looks(outputs: Sequence[Any], reference: Bools) -> Iterator[Look]:
 
 
 def _parts(output: Any) -> Iterator[Any]:
-    """The single values of an output: of a release, a tuple, an array or a dictionary."""
-    if isinstance(output, dict):
+    """The single values of an output: of a release, a tuple, an array, a table or a dictionary."""
+    if isinstance(output, Mapping):
         yield from (part for item in output.items() for part in _parts(item))
+    elif isinstance(output, Release):
+        yield from _parts(public(output))
+    elif isinstance(output, Description):
+        yield from _parts(output.releases)
+    elif isinstance(output, GroupedRelease):
+        yield from _parts((output.keys, output.values, output.provenance.get("sizes", ())))
+    elif hasattr(output, "columns") and hasattr(output, "to_numpy"):  # not all iterate over values
+        yield from _parts((list(output.columns), output.to_numpy()))
     elif isinstance(output, (str, bytes, Failed)) or not hasattr(output, "__iter__"):
-        yield output
+        yield _told(output)
     elif isinstance(output, np.ndarray):
         yield from output.ravel().tolist()
     else:
         yield from (part for item in output for part in _parts(item))
+
+
+def public(release: Release) -> tuple[Any, ...]:
+    """All of a release that could tell about records: answers, bought sizes, measured ranks."""
+    ranks = () if release.ranks is None else (release.ranks.lower, release.ranks.counts)
+    return (*release.values, release.provenance.get("size", 0), *ranks)
+
+
+def _told(value: Any) -> Any:
+    """A value whose text is the same for equal ones; an address would hide all that it holds."""
+    plain = isinstance(value, (str, bytes, int, float, np.generic, Failed))
+    if not plain and f"{id(value):x}" in repr(value).lower():
+        raise InvalidType(
+            "release must return what can be compared, such as numbers, text, lists or tables, "
+            f"got an object of type {type(value).__name__}; return what is in it"
+        )
+    return value
 
 
 def _codes(keys: Iterable[str]) -> Labels:

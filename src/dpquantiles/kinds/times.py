@@ -42,12 +42,15 @@ def _ticks(values: NDArray[Any]) -> Column:
     length = MICROSECONDS.get(unit, Fraction(1)) * count
     limit = min(INT64.max, int(INT64.max // length))
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    ticks = np.clip(native.view(np.int64), -limit, limit)
+    records = native.view(np.int64)
+    ticks = np.clip(records, -limit, limit)
     if unit in ("Y", "M"):  # years and months differ in length; NumPy knows the calendar
         numbers = ticks.view(native.dtype).astype(f"{native.dtype.kind}8[us]").view(np.int64)
     else:
         whole, rest = np.divmod(ticks, length.denominator)
         numbers = whole * length.numerator + rest * length.numerator // length.denominator
+    # Not the last whole unit: what lies beyond 64 bits of microseconds counts as their end.
+    numbers = np.where(records == ticks, numbers, np.sign(records) * INT64.max)
     return with_missing(numbers, np.isnat(values))
 
 

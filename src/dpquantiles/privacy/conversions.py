@@ -5,6 +5,7 @@ Every search ends on the side where the stated guarantee holds.
 
 import math
 import struct
+import sys
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
@@ -25,7 +26,10 @@ ROUNDING = 1e-11
 
 def below(number: Fraction) -> float:
     """The largest double that is not above a number."""
-    nearest = float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:
+        return sys.float_info.max if number > 0 else -math.inf
     return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 

@@ -36,6 +36,9 @@ ZERO = Fraction(0)
 ROUNDED = 1 + Fraction(1, 2**48)
 """More than an exponential, a sum and a product of doubles can be too small by."""
 
+MOST_EXPONENT = 700.0
+"""Up to here an exponential is a double."""
+
 SUMMED = {PureDP: Fraction(1, 2), ApproxDP: Fraction(1), ZCDP: Fraction(0)}
 """Which part of delta approximate charges may add up to, by the kind of the first charge."""
 
@@ -112,10 +115,14 @@ def _for_neighbors(cost: Guarantee, neighbors: Neighbors) -> Amount:
     epsilon = reading(cost.epsilon) * (2 if twice else 1)
     if isinstance(cost, PureDP):
         return Amount(epsilon=epsilon)
-    delta = reading(cost.delta)
-    if twice:
-        delta *= ROUNDED * Fraction(1 + math.exp(min(cost.epsilon, 700.0)))
-    return Amount(epsilon=epsilon, delta=delta)
+    return Amount(epsilon=epsilon, delta=reading(cost.delta) * (_growth(cost) if twice else 1))
+
+
+def _growth(cost: ApproxDP) -> Fraction:
+    """What delta grows by for two records: beyond doubles, by so much that no budget holds it."""
+    if cost.epsilon >= MOST_EXPONENT:
+        return 1 / reading(cost.delta)
+    return ROUNDED * Fraction(1 + math.exp(above(reading(cost.epsilon))))
 
 
 @dataclass(frozen=True)

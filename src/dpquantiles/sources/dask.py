@@ -91,7 +91,8 @@ def pinned(frame: Any) -> Iterator[Any]:
 def _is_plain(step: Any) -> bool:
     """Whether a step gives the same rows at every run; other functions of partitions may not."""
     names = {known.__name__ for known in type(step).__mro__}
-    func = step.operand("func") if "func" in step._parameters else None
-    ours = getattr(func, "__module__", None) == __name__
+    # Steps answer for columns of theirs too, and raise where they have no schema.
+    function = step.operand("func") if "func" in step._parameters else None
+    ours = getattr(function, "__module__", None) == __name__
     unsure = {"MapPartitions", "Sample"} & names and not ours
     return "FromGraph" in names or ("Blockwise" in names and not unsure)
