@@ -176,7 +176,7 @@ def pinned(relation: Any) -> Iterator[Any]:
     connection = getattr(relation, "_con", None)
     run = partial(relation.query, OWN) if connection is None else connection.sql
     with transaction(run, getattr(connection, "rollback", None)):
-        if not _is_derived(relation, run):
+        if not is_derived(relation, run):
             yield relation
             return
         name = f"dpq_{uuid4().hex}"
@@ -210,14 +210,14 @@ def _number(run: Callable[[str], Any]) -> Any:
     return run("SELECT txid_current()").fetchall()
 
 
-def _is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
+def is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
     """Whether rows are computed from more than a row each, or by chance; the plan tells."""
     steps = relation.query(OWN, f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1]
     if not all(map(_is_plain, json.loads(steps))):
         return True
     texts = [relation.sql_query(), *(text for (text,) in run(HIDDEN).fetchall())]
-    called = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", str(text))}
-    return any(name in called for (name,) in run(VOLATILE).fetchall())
+    called = {name.lower() for text in texts for name in re.findall(r'(\w+)"?\s*\(', str(text))}
+    return any(name.lower() in called for (name,) in run(VOLATILE).fetchall())
 
 
 def _is_plain(step: dict[str, Any]) -> bool:

@@ -78,10 +78,8 @@ class GroupedColumn:
         people = [] if units.column is None else [_spelled(self.table, units.column).alias(UNIT)]
         named = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
         frame = safe(Table(named), (VALUE,)).frame
-        # Rows without a key go first, because some libraries write a null as the text "None".
-        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         frame = coded(Table(frame), dict(zip(names, self.keys.types, strict=True)))
-        # Nor do objects that cannot be written have a key.
+        # Objects that cannot be written have no key either.
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         asked = None if keys is None else codes(keys, frame.collect_schema(), names)
         if asked is not None:
