@@ -333,7 +333,7 @@ def server(postgres: Postgres) -> Iterator[Any]:
         with connection.cursor().copy("COPY people FROM STDIN") as copy:
             for row in zip(PARTS.tolist(), VALUES.tolist(), strict=True):
                 copy.write_row(row)
-        connection.execute("CREATE VIEW odd AS SELECT x + random() AS x FROM people")
+        connection.execute("CREATE VIEW odd_people AS SELECT x + random() AS x FROM people")
         yield connection
         connection.execute("DROP TABLE people CASCADE")
 
@@ -383,7 +383,7 @@ def test_what_postgres_computes_is_computed_once(
     people = backend.table("people")
     derived = {
         "chance": people.select(x=ibis.random()),
-        "chance in a view": backend.table("odd"),
+        "chance in a view": backend.table("odd_people"),
         "a sample": people.sample(0.5),
     }
     for data in derived.values():
@@ -397,7 +397,7 @@ def test_transactions_of_postgres_are_the_user_s(
     backend = postgres.ibis()
     people = backend.table("people")
     monkeypatch.setattr(scanned, "fetch", interrupt)
-    for data in (people, backend.table("odd")):
+    for data in (people, backend.table("odd_people")):
         with pytest.raises(KeyboardInterrupt):
             quartiles(data)
         assert_idle(backend)
@@ -405,7 +405,7 @@ def test_transactions_of_postgres_are_the_user_s(
     with backend.con.transaction(force_rollback=True):
         backend.con.execute("DELETE FROM people WHERE x < 400")
         assert quartiles(people) == quartiles(VALUES[VALUES >= 400], None)
-        assert len(quartiles(backend.table("odd"))) == 3
+        assert len(quartiles(backend.table("odd_people"))) == 3
         assert backend.con.info.transaction_status.name == "INTRANS"
     assert_idle(backend)
     assert server.execute("SELECT count(*) FROM people").fetchone() == (len(VALUES),)

@@ -352,3 +352,19 @@ def test_a_table_is_a_frozen_value() -> None:
     assert isinstance(table, Table)
     with pytest.raises(AttributeError):
         table.frame = None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_nanoseconds_of_parquet_files(tmp_path: Path, zone: str | None) -> None:
+    """DuckDB has a type of its own for those with a zone; the last record is as far as can be."""
+    ticks = [10**18 + k * 10**12 + 999 for k in range(500)]
+    moments = pa.array([*ticks, 2**63 - 1], pa.int64()).view(pa.timestamp("ns", zone))
+    table = pa.table({"x": moments, "g": ["a"] * len(moments)})
+    path = str(tmp_path / "moments.parquet")
+    pq.write_table(table, path)
+    for options in ({}, {"by": "g", "keys": ["a"]}):
+        found = (
+            dpq.quantiles(data, [0.5], column="x", epsilon=1, rng=random.Random(1), **options)
+            for data in (path, table)
+        )
+        assert len({made.values for made in found}) == 1
