@@ -147,7 +147,12 @@ class GroupedRows:
         """The codes of all keys that occur, ascending, and how many rows each has."""
         import narwhals.stable.v2 as nw
 
-        counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
+        sizes = [nw.len().alias(COUNT)]
+        if self.table.lazy:
+            # Values are read as well: a line of a CSV file counts where all that is asked for of it
+            # is text, and this scan must see the lines that the next will.
+            sizes.append(nw.col(VALUE).count())
+        counted = self.table.frame.group_by(*self.names).agg(*sizes)
         found = self._collected(counted).select(*self.names, COUNT).rows()
         return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
 
