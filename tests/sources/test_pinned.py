@@ -158,9 +158,10 @@ def test_a_live_table_of_duckdb_just_works(people: Any, monkeypatch: pytest.Monk
     "options",
     [
         {"by": "g", "keys": ["a", "b"]},
+        {"by": "g", "keys": "private", "neighbors": "add-remove", "delta": 0.1},
         {"unit": "g", "max_rows_per_unit": 900, "neighbors": "add-remove", "epsilon": 900},
     ],
-    ids=["by", "unit"],
+    ids=["by", "private keys", "unit"],
 )
 def test_so_do_its_groups_and_units(
     people: Any, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
