@@ -310,6 +310,18 @@ def test_tables_of_duckdb_behind_ibis(people: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tables_in_memory_stay_known_to_ibis() -> None:
+    """The end of our transaction took them from DuckDB, and Ibis did not hand them over again."""
+    require_library("Ibis", "ibis")
+    import ibis
+
+    table = ibis.memtable(pa.table({"x": VALUES, "g": PARTS.tolist()}))
+    assert quartiles(table) == quartiles(table) == EXPECTED
+    assert len(quartiles(table, by="g", keys=["a", "b"])) == 2
+    assert table.count().to_pyarrow().as_py() == len(VALUES)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_groups_of_tables_are_not_kept_by_ibis(people: Any) -> None:
     """Codes of keys are functions that Ibis does not know."""
     require_library("Ibis", "ibis")

@@ -252,6 +252,8 @@ def pinned(native: Any) -> Iterator[Any]:
     What is kept is a temporary table. A database that gives us none computes the rows every time.
     """
     backend = native.get_backend()
+    if native.op().find(ops.InMemoryTable):
+        native.limit(0).to_pyarrow()  # Ibis hands them over once, and that must outlast our end
     with _transaction(backend):
         if not _is_derived(native, backend):
             yield native
