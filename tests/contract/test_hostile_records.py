@@ -131,6 +131,17 @@ def test_integers_of_128_bits_in_polars(lazy: bool, name: str, mode: str) -> Non
     assert_indifferent(harmless, hostile, mode)
 
 
+def test_many_integers_of_128_bits_in_polars() -> None:
+    """Where so many lie beyond 64 bits that they are fetched by their ends."""
+    stated: Any = getattr(pl, "Int128", None)
+    if stated is None:
+        pytest.skip("this Polars has no Int128")
+    values = pl.Series([2**60 + k if k % 2 else 2**100 + k for k in range(200)], dtype=stated)
+    made = dpq.quantiles(pl.LazyFrame({"v": values}), [0.2, 0.8], column="v", epsilon=9.0)
+    assert made.values[0] == pytest.approx(2**60, rel=0.01)
+    assert made.values[1] >= 2**62
+
+
 class Spiteful:
     """What raises however it is looked at."""
 
