@@ -224,6 +224,13 @@ def test_what_duckdb_computes_is_computed_once(people: Any, case: str) -> None:
     assert_left_alone(people)
 
 
+def test_so_are_its_groups(people: Any) -> None:
+    """Whose sizes would differ from scan to scan."""
+    some = people.sql("SELECT g, x FROM people WHERE random() < 0.5")
+    assert len(quartiles(some, by="g", keys=["a", "b"])) == 2
+    assert_left_alone(people)
+
+
 def test_sums_of_floating_numbers_are_computed_once() -> None:
     """They differ by the order of their terms, which differs from run to run."""
     connection = duckdb.connect()
