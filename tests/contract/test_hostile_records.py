@@ -274,12 +274,11 @@ def test_types_that_postgres_compares_with_themselves(
         connection.execute(f"CREATE TABLE hostile_type (v {stated}, g text, u integer)")
     reader = postgres.ibis()
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=9.0)
-    for options in ({}, {"by": "g", "keys": ["a"]}, {"unit": "u"}):
+    asked: dict[str, Any] = {"column": "v", "epsilon": 1, "ledger": ledger, "dataset": "d"}
+    ways: list[dict[str, Any]] = [{}, {"by": "g", "keys": ["a"]}, {"unit": "u"}]
+    for way in ways:
         with pytest.raises(TypeError, match=r"cast it to numeric in a query"):
-            dpq.quantiles(
-                *(reader.table("hostile_type"), [0.5]),
-                **{"column": "v", "epsilon": 1, "ledger": ledger, "dataset": "d", **options},
-            )
+            dpq.quantiles(reader.table("hostile_type"), [0.5], **asked, **way)
     assert ledger.spent("d") == 0
     reader.disconnect()
 
@@ -310,13 +309,14 @@ def test_names_in_postgres(postgres: Postgres) -> None:
             f"CREATE TABLE hostile_names AS SELECT i AS v, {names}, {text} FROM {rows}"
         )
     reader = postgres.ibis()
-    table, asked = reader.table("hostile_names"), {"column": "v", "epsilon": 9.0}
+    table = reader.table("hostile_names")
+    asked: dict[str, Any] = {"column": "v", "epsilon": 9.0}
     both = dpq.quantiles(table, [0.5], by="m", keys=["a", "b"], **asked)
     assert [len(group) for group in both.values] == [1, 1]
     assert len(dpq.quantiles(table, [0.5], unit="m", **asked).values) == 1
     reader.con.execute("SET client_encoding TO 'LATIN1'")
-    private = {"by": "g", "keys": "private", "neighbors": "add-remove", "delta": 0.1}
-    assert ("a",) in dpq.quantiles(table, [0.5], **asked, **private).keys
+    asked |= {"keys": "private", "neighbors": "add-remove", "delta": 0.1}
+    assert ("a",) in dpq.quantiles(table, [0.5], by="g", **asked).keys
     assert reader.con.execute("SHOW client_encoding").fetchone() == ("LATIN1",)
     reader.disconnect()
 

@@ -195,6 +195,7 @@ def test_a_transaction_of_the_user_stays_open(people: Any, monkeypatch: pytest.M
     with between_scans(monkeypatch, write_on(people.cursor())):
         assert quartiles(people.table("people")) == quartiles(left, None)
         assert len(quartiles(people.sql("SELECT random() AS x FROM people"))) == 3
+    assert people.sql("SELECT table_name FROM duckdb_tables()").fetchall() == [("people",)]
     people.rollback()
     assert_left_alone(people)
 
