@@ -20,7 +20,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import lazy as lazy_columns
+from dpquantiles.sources import relations, values
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_files, open_query
@@ -79,7 +79,7 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_columns, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(values, "ENGINES", {"duckdb": "duckdb"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
         open_source(pl.LazyFrame(RECORDS), "salary")
 
@@ -271,7 +271,7 @@ def test_damaged_files_are_not_quoted(folder: Path) -> None:
     (folder / "c.parquet").write_bytes(b"PAR1 secret PAR1")
     with pytest.raises(ValueError, match="may be cut off or damaged") as caught:
         dpq.median(f"{folder}/c.parquet", column="x", epsilon=1)
-    with pytest.raises(dpq.ScanFailed) as later:
+    with pytest.raises(ValueError, match="may be cut off or damaged") as later:
         dpq.median(f"{folder}/*.parquet", column="x", epsilon=1)
     for error in (caught.value, later.value):
         assert "secret" not in str(error)
@@ -312,19 +312,17 @@ def test_bad_databases(folder: Path) -> None:
 
 def test_remote_files_go_through_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its extension for them, the message says how to get it."""
-    from dpquantiles.sources import duckdb as engine
-
     asked: list[str] = []
 
     class Offline:
-        def read_parquet(self, name: str) -> Any:
-            asked.append(name)
+        def sql(self, query: str) -> Any:
+            asked.append(query)
             raise duckdb.IOException('Extension "httpfs" not found')
 
-    monkeypatch.setattr(engine, "_connect", Offline)
+    monkeypatch.setattr(relations, "_connect", Offline)
     with pytest.raises(dpq.MissingBackend, match="INSTALL httpfs"):
         dpq.median("https://example.org/a.parquet?v=1", column="x", epsilon=1)
-    assert asked == ["https://example.org/a.parquet?v=1"]
+    assert asked == ["FROM read_parquet(['https://example.org/a.parquet?v=1'])"]
 
 
 def test_names_that_need_quotes(tmp_path: Path) -> None:
