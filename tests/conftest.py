@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -118,7 +119,7 @@ class Postgres:
 
     def stop(self) -> None:
         if self.server is not None:
-            self.server.terminate()
+            self.server.send_signal(signal.SIGINT)  # at once, whoever is still connected
             self.server.wait(timeout=60)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -2,9 +2,11 @@
 
 import datetime as dt
 import math
+import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.errors import UnreadableData
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import BY_NAME
 from tests.conftest import Postgres, require_library
@@ -128,6 +131,17 @@ def test_integers_of_128_bits_in_polars(lazy: bool, name: str, mode: str) -> Non
     assert_indifferent(harmless, hostile, mode)
 
 
+def test_many_integers_of_128_bits_in_polars() -> None:
+    """Where so many lie beyond 64 bits that they are fetched by their ends."""
+    stated: Any = getattr(pl, "Int128", None)
+    if stated is None:
+        pytest.skip("this Polars has no Int128")
+    values = pl.Series([2**60 + k if k % 2 else 2**100 + k for k in range(200)], dtype=stated)
+    made = dpq.quantiles(pl.LazyFrame({"v": values}), [0.2, 0.8], column="v", epsilon=9.0)
+    assert made.values[0] == pytest.approx(2**60, rel=0.01)
+    assert made.values[1] >= 2**62
+
+
 class Spiteful:
     """What raises however it is looked at."""
 
@@ -167,6 +181,37 @@ def test_objects_of_a_stated_type(name: str, mode: str) -> None:
         records = Case(harmless, OBJECTS[first : first + 8]).records(hostile=True)
         values = pd.Series(records, dtype=object)
         assert outcome(pd.DataFrame({"v": values, **columns}), mode, grid=grid) == expected
+
+
+NAMED: dict[str, dict[str, Any]] = {
+    "unit": {"unit": "n"},
+    "keys": {"by": "n", "keys": ["a", "b"]},
+    "private keys": {"by": "n", "keys": "private", "neighbors": "add-remove", "delta": 0.5},
+    "both": {"by": "n", "keys": ["a", "b"], "unit": "n", "neighbors": "add-remove"},
+}
+
+
+@pytest.mark.parametrize("mode", NAMED)
+def test_objects_as_names(mode: str) -> None:
+    """Of units and of groups: a signaling NaN raises when pandas asks whether it is missing."""
+    asked: dict[str, Any] = {"column": "v", "epsilon": 9.0, **NAMED[mode]}
+    for hostile in OBJECTS:
+        names = pd.Series([*GROUPS[1:], hostile], dtype=object)
+        data = pd.DataFrame({"v": UNITS, "n": names})
+        assert dpq.quantiles(data, [0.5], rng=random.Random(5), **asked).q == (0.5,)
+
+
+def test_objects_as_keys_in_dask() -> None:
+    require_library("Dask", "dask")
+    import dask
+    import dask.dataframe as dd
+
+    frame: Any = dd
+    names = pd.Series([*GROUPS[1:], Decimal("sNaN")], dtype=object)
+    with dask.config.set({"dataframe.convert-string": False}):
+        data = frame.from_pandas(pd.DataFrame({"v": UNITS, "n": names}), npartitions=2)
+        made = dpq.quantiles(data, [0.5], column="v", by="n", keys=["a", "b"], epsilon=9.0)
+    assert len(made.values) == 2
 
 
 def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Iterator[str]:
@@ -217,6 +262,63 @@ def test_types_of_postgres(postgres: Postgres, stated: str) -> None:
     harmless, hostile = (reader.table(name) for name in names)
     for mode in FEW:
         assert_indifferent(harmless, hostile, mode)
+    reader.disconnect()
+
+
+@pytest.mark.parametrize("stated", ["money", "oid"])
+def test_types_that_postgres_compares_with_themselves(
+    postgres: Postgres, stated: str, tmp_path: Path
+) -> None:
+    """Ibis takes them for numbers; they are refused by type, and nothing is charged."""
+    with postgres.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS hostile_type")
+        connection.execute(f"CREATE TABLE hostile_type (v {stated}, g text, u integer)")
+    reader = postgres.ibis()
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=9.0)
+    asked: dict[str, Any] = {"column": "v", "epsilon": 1, "ledger": ledger, "dataset": "d"}
+    ways: list[dict[str, Any]] = [{}, {"by": "g", "keys": ["a"]}, {"unit": "u"}]
+    for way in ways:
+        with pytest.raises(TypeError, match=r"cast it to numeric in a query"):
+            dpq.quantiles(reader.table("hostile_type"), [0.5], **asked, **way)
+    assert ledger.spent("d") == 0
+    reader.disconnect()
+
+
+def test_a_dead_connection_is_not_charged(postgres: Postgres, tmp_path: Path) -> None:
+    with postgres.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS hostile_dead")
+        connection.execute("CREATE TABLE hostile_dead (v integer)")
+    reader = postgres.ibis()
+    table = reader.table("hostile_dead")
+    reader.disconnect()
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=9.0)
+    with pytest.raises(UnreadableData, match="check the connection"):
+        dpq.quantiles(table, [0.5], column="v", epsilon=1, ledger=ledger, dataset="d")
+    assert ledger.spent("d") == 0
+
+
+def test_names_in_postgres(postgres: Postgres) -> None:
+    """Enumerations are cast to text; text that the client could not write does not decide."""
+    with postgres.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS hostile_names")
+        connection.execute("DROP TYPE IF EXISTS mood")
+        connection.execute("CREATE TYPE mood AS ENUM ('a', 'b')")
+        names = "(CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END)::mood AS m"
+        text = "CASE i WHEN 5 THEN '€ж' ELSE 'a' END AS g"
+        rows = "generate_series(0, 99) AS r(i)"
+        connection.execute(
+            f"CREATE TABLE hostile_names AS SELECT i AS v, {names}, {text} FROM {rows}"
+        )
+    reader = postgres.ibis()
+    table = reader.table("hostile_names")
+    asked: dict[str, Any] = {"column": "v", "epsilon": 9.0}
+    both = dpq.quantiles(table, [0.5], by="m", keys=["a", "b"], **asked)
+    assert [len(group) for group in both.values] == [1, 1]
+    assert len(dpq.quantiles(table, [0.5], unit="m", **asked).values) == 1
+    reader.con.execute("SET client_encoding TO 'LATIN1'")
+    asked |= {"keys": "private", "neighbors": "add-remove", "delta": 0.1}
+    assert ("a",) in dpq.quantiles(table, [0.5], by="g", **asked).keys
+    assert reader.con.execute("SHOW client_encoding").fetchone() == ("LATIN1",)
     reader.disconnect()
 
 

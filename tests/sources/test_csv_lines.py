@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.sources.duckdb import quoted
 from dpquantiles.sources.files import read_column
 from dpquantiles.sources.named import open_table_files
@@ -48,3 +49,13 @@ def test_only_a_pattern_leaves_out_cells_that_are_not_utf8(tmp_path: Path) -> No
     assert np.ma.array(alone).tolist() == [1, None, 3]
     assert cells(f"{tmp_path}/*.csv", "x") == [1, 3]
     assert cells(f"{tmp_path}/*.csv", "y") == ["a", "b"]
+
+
+@pytest.mark.parametrize("line", [b"\xff7,a\n", b"7,\xff\n", b"7,a\xff\n", b"\xff,\xff\n"])
+def test_groups_are_counted_by_the_lines_that_are_read(tmp_path: Path, line: bytes) -> None:
+    """A value that is not UTF-8 was counted in its group, and then not read with it."""
+    (tmp_path / "lines.csv").write_bytes(b"x,g\n" + b"1,a\n2,b\n" * 50 + line)
+    for keys in (["a", "b"], ["a"]):
+        asked: dict[str, Any] = {"by": "g", "keys": keys, "epsilon": 1}
+        made = dpq.quantiles(f"{tmp_path}/*.csv", [0.5], column="x", **asked)
+        assert len(made.values) == len(keys)

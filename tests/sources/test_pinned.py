@@ -1,5 +1,6 @@
 """Data that move between the scans of one release: held still where an engine can, else refused."""
 
+import datetime as dt
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,16 +10,20 @@ from typing import Any
 import duckdb
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.sources import groups, scanned, source
-from dpquantiles.sources.duckdb import _is_derived
+from dpquantiles.privacy import Units
+from dpquantiles.sources import dask, groups, scanned, source
+from dpquantiles.sources.duckdb import is_derived as is_derived_by_duckdb
+from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.polars import is_derived
 from dpquantiles.sources.source import open_source
+from dpquantiles.sources.tables import open_table
 from tests.conftest import Postgres, require_library
 from tests.sources.origins import COLUMNS, LAZY, make
 
@@ -153,9 +158,10 @@ def test_a_live_table_of_duckdb_just_works(people: Any, monkeypatch: pytest.Monk
     "options",
     [
         {"by": "g", "keys": ["a", "b"]},
+        {"by": "g", "keys": "private", "neighbors": "add-remove", "delta": 0.1},
         {"unit": "g", "max_rows_per_unit": 900, "neighbors": "add-remove", "epsilon": 900},
     ],
-    ids=["by", "unit"],
+    ids=["by", "private keys", "unit"],
 )
 def test_so_do_its_groups_and_units(
     people: Any, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
@@ -189,14 +195,21 @@ def test_a_transaction_of_the_user_stays_open(people: Any, monkeypatch: pytest.M
     with between_scans(monkeypatch, write_on(people.cursor())):
         assert quartiles(people.table("people")) == quartiles(left, None)
         assert len(quartiles(people.sql("SELECT random() AS x FROM people"))) == 3
+    assert people.sql("SELECT table_name FROM duckdb_tables()").fetchall() == [("people",)]
     people.rollback()
     assert_left_alone(people)
+
+
+def luck(_: float) -> float:
+    return random.random()
 
 
 DERIVED = {
     "chance": "SELECT random() AS x FROM people",
     "chance in a view": "SELECT x FROM odd",
     "chance in a macro": "SELECT odd_one() AS x FROM people",
+    "chance in quotes": 'SELECT "random"() AS x FROM people',
+    "a function of Python": "SELECT OddOne(x) AS x FROM people",
     "a sample": "SELECT x FROM people USING SAMPLE 50%",
     "a sample of blocks": "SELECT x FROM people TABLESAMPLE system(50%)",
 }
@@ -206,8 +219,16 @@ DERIVED = {
 def test_what_duckdb_computes_is_computed_once(people: Any, case: str) -> None:
     people.execute("CREATE TEMP VIEW odd AS SELECT random() AS x FROM people")
     people.execute("CREATE TEMP MACRO odd_one() AS random()")
+    people.create_function("OddOne", luck, ["DOUBLE"], "DOUBLE", side_effects=True)
     for _ in range(5):
         assert len(quartiles(people.sql(DERIVED[case]), bounds=(-1, 10**6))) == 3
+    assert_left_alone(people)
+
+
+def test_so_are_its_groups(people: Any) -> None:
+    """Whose sizes would differ from scan to scan."""
+    some = people.sql("SELECT g, x FROM people WHERE random() < 0.5")
+    assert len(quartiles(some, by="g", keys=["a", "b"])) == 2
     assert_left_alone(people)
 
 
@@ -239,7 +260,7 @@ def test_sums_of_floating_numbers_are_computed_once() -> None:
     ],
 )
 def test_plans_tell_what_is_computed(people: Any, query: str, *, derived: bool) -> None:
-    assert _is_derived(people.sql(query), people.sql) is derived
+    assert is_derived_by_duckdb(people.sql(query), people.sql) is derived
 
 
 def test_a_database_that_is_read_only(tmp_path: Path) -> None:
@@ -291,6 +312,34 @@ def test_tables_of_duckdb_behind_ibis(people: Any, monkeypatch: pytest.MonkeyPat
         assert quartiles(table) == EXPECTED
     assert len(quartiles(table.select(x=ibis.random()))) == 3
     assert_left_alone(people)
+    people.execute("CREATE VIEW odd AS SELECT random() AS x FROM people")
+    odd = ibis.duckdb.from_connection(people).table("odd")
+    assert len(quartiles(odd, bounds=(-1, 10**6))) == 3
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_tables_in_memory_stay_known_to_ibis() -> None:
+    """The end of our transaction took them from DuckDB, and Ibis did not hand them over again."""
+    require_library("Ibis", "ibis")
+    import ibis
+
+    table = ibis.memtable(pa.table({"x": VALUES, "g": PARTS.tolist()}))
+    assert quartiles(table) == quartiles(table) == EXPECTED
+    assert len(quartiles(table, by="g", keys=["a", "b"])) == 2
+    assert table.count().to_pyarrow().as_py() == len(VALUES)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_groups_of_tables_are_not_kept_by_ibis(people: Any) -> None:
+    """Codes of keys are functions that Ibis does not know."""
+    require_library("Ibis", "ibis")
+    import ibis
+
+    table = open_table(ibis.duckdb.from_connection(people).table("people"))
+    column = groups.GroupedColumn.of(table, KeyColumns.of(table, "g"), "x", None)
+    rows = column.rows(None, Units(), 0, random.Random(1))
+    with rows.pinned() as still:
+        assert still.table.frame.to_native() is rows.table.frame.to_native()
 
 
 # PostgreSQL
@@ -305,7 +354,7 @@ def server(postgres: Postgres) -> Iterator[Any]:
         with connection.cursor().copy("COPY people FROM STDIN") as copy:
             for row in zip(PARTS.tolist(), VALUES.tolist(), strict=True):
                 copy.write_row(row)
-        connection.execute("CREATE VIEW odd AS SELECT x + random() AS x FROM people")
+        connection.execute("CREATE VIEW odd_people AS SELECT x + random() AS x FROM people")
         yield connection
         connection.execute("DROP TABLE people CASCADE")
 
@@ -355,7 +404,7 @@ def test_what_postgres_computes_is_computed_once(
     people = backend.table("people")
     derived = {
         "chance": people.select(x=ibis.random()),
-        "chance in a view": backend.table("odd"),
+        "chance in a view": backend.table("odd_people"),
         "a sample": people.sample(0.5),
     }
     for data in derived.values():
@@ -369,7 +418,7 @@ def test_transactions_of_postgres_are_the_user_s(
     backend = postgres.ibis()
     people = backend.table("people")
     monkeypatch.setattr(scanned, "fetch", interrupt)
-    for data in (people, backend.table("odd")):
+    for data in (people, backend.table("odd_people")):
         with pytest.raises(KeyboardInterrupt):
             quartiles(data)
         assert_idle(backend)
@@ -377,7 +426,7 @@ def test_transactions_of_postgres_are_the_user_s(
     with backend.con.transaction(force_rollback=True):
         backend.con.execute("DELETE FROM people WHERE x < 400")
         assert quartiles(people) == quartiles(VALUES[VALUES >= 400], None)
-        assert len(quartiles(backend.table("odd"))) == 3
+        assert len(quartiles(backend.table("odd_people"))) == 3
         assert backend.con.info.transaction_status.name == "INTRANS"
     assert_idle(backend)
     assert server.execute("SELECT count(*) FROM people").fetchone() == (len(VALUES),)
@@ -415,6 +464,10 @@ def chance(part: Any) -> Any:
     return part.assign(x=np.random.default_rng().random(len(part)))
 
 
+def lucky_part(_: int) -> Any:
+    return pd.DataFrame({"x": np.random.default_rng().random(1000)})
+
+
 def test_what_polars_and_dask_compute_is_computed_once() -> None:
     require_library("Dask", "dask")
     import dask.dataframe as dd
@@ -422,8 +475,45 @@ def test_what_polars_and_dask_compute_is_computed_once() -> None:
     frame: Any = dd
     lazy = pl.LazyFrame({"x": VALUES, "g": PARTS})
     table = frame.from_pandas(lazy.collect().to_pandas(), npartitions=3)
-    for data in (lazy.select(pl.col("x").shuffle() + pl.col("x")), table.map_partitions(chance)):
-        assert len(quartiles(data)) == 3
+    computed = (
+        lazy.select(pl.col("x").shuffle() + pl.col("x")),
+        table.map_partitions(chance),
+        table.assign(x=table.x.apply(luck, meta=("x", "f8"))),
+        table.assign(x=table.x.map(luck, meta=("x", "f8"))),
+        frame.from_map(lucky_part, range(3), meta={"x": "f8"}),
+    )
+    for data in computed:
+        assert len(quartiles(data, bounds=(-1, 10**6))) == 3
+
+
+def test_rows_of_tables_are_not_kept_by_dask(tmp_path: Path) -> None:
+    require_library("Dask", "dask")
+    import dask.dataframe as dd
+
+    frame: Any = dd
+    table = pl.DataFrame({"x": VALUES, "g": PARTS}).to_pandas()
+    table.to_csv(tmp_path / "people.csv")
+    table.to_parquet(tmp_path / "people.parquet")
+    plain = (
+        frame.read_csv(tmp_path / "people.csv"),
+        frame.read_parquet(tmp_path / "people.parquet"),
+        frame.from_pandas(table, npartitions=2)[["x"]].astype(float).query("x > 3").fillna(0),
+    )
+    for data in plain:
+        with dask.pinned(data) as still:
+            assert still is data
+
+
+def test_groups_of_arrow_dates_in_dask() -> None:
+    """Some steps of Dask raise when they are asked what they are made of."""
+    require_library("Dask", "dask")
+    import dask.dataframe as dd
+
+    frame: Any = dd
+    day = dt.date(2020, 1, 1)
+    table = pa.table({"x": [1.0] * 9, "g": [day] * 9}).to_pandas(types_mapper=pd.ArrowDtype)
+    data = frame.from_pandas(table, npartitions=2)
+    assert len(quartiles(data, by="g", keys=[day])) == 1
 
 
 def test_only_what_is_computed_is_collected_by_polars(tmp_path: Path) -> None:

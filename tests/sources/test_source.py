@@ -20,7 +20,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import values as safe_values
+from dpquantiles.sources import relations, values
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_files, open_query
@@ -79,7 +79,7 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_values, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(values, "ENGINES", {"duckdb": "duckdb"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
         open_source(pl.LazyFrame(RECORDS), "salary")
 
@@ -271,9 +271,9 @@ def test_damaged_files_are_not_quoted(folder: Path) -> None:
     (folder / "c.parquet").write_bytes(b"PAR1 secret PAR1")
     with pytest.raises(ValueError, match="may be cut off or damaged") as caught:
         dpq.median(f"{folder}/c.parquet", column="x", epsilon=1)
-    with pytest.raises(ValueError, match=r"c\.parquet' cannot be read") as among_others:
+    with pytest.raises(ValueError, match="may be cut off or damaged") as later:
         dpq.median(f"{folder}/*.parquet", column="x", epsilon=1)
-    for error in (caught.value, among_others.value):
+    for error in (caught.value, later.value):
         assert "secret" not in str(error)
         assert error.__suppress_context__
 
@@ -312,8 +312,6 @@ def test_bad_databases(folder: Path) -> None:
 
 def test_remote_files_go_through_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its extension for them, the message says how to get it."""
-    from dpquantiles.sources import relations as engine
-
     asked: list[str] = []
 
     class Offline:
@@ -321,7 +319,7 @@ def test_remote_files_go_through_duckdb(monkeypatch: pytest.MonkeyPatch) -> None
             asked.append(query)
             raise duckdb.IOException('Extension "httpfs" not found')
 
-    monkeypatch.setattr(engine, "_connect", Offline)
+    monkeypatch.setattr(relations, "_connect", Offline)
     with pytest.raises(dpq.MissingBackend, match="INSTALL httpfs"):
         dpq.median("https://example.org/a.parquet?v=1", column="x", epsilon=1)
     assert asked == ["FROM read_parquet(['https://example.org/a.parquet?v=1'])"]
@@ -352,6 +350,22 @@ def test_a_table_is_a_frozen_value() -> None:
     assert isinstance(table, Table)
     with pytest.raises(AttributeError):
         table.frame = None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_nanoseconds_of_parquet_files(tmp_path: Path, zone: str | None) -> None:
+    """DuckDB has a type of its own for those with a zone; the last record is as far as can be."""
+    ticks = [10**18 + k * 10**12 + 999 for k in range(500)]
+    moments = pa.array([*ticks, 2**63 - 1], pa.int64()).view(pa.timestamp("ns", zone))
+    table = pa.table({"x": moments, "g": ["a"] * len(moments)})
+    path = str(tmp_path / "moments.parquet")
+    pq.write_table(table, path)
+    for options in ({}, {"by": "g", "keys": ["a"]}):
+        found = (
+            dpq.quantiles(data, [0.5], column="x", epsilon=1, rng=random.Random(1), **options)
+            for data in (path, table)
+        )
+        assert len({made.values for made in found}) == 1
 
 
 def test_a_column_of_a_file_has_a_name(folder: Path) -> None:

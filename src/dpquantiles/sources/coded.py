@@ -8,6 +8,7 @@ which `MARK` begins what is no plain text.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.keys import Key, as_columns
 from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import PANDAS_LIKE, Table
-from dpquantiles.sources.units import has_codes, is_untyped
+from dpquantiles.sources.units import absent_in, has_codes, is_untyped
 from dpquantiles.sources.values import engine_of
 
 EPOCH = dt.date(1970, 1, 1)
@@ -28,8 +29,12 @@ NOT_SHOWN = "<not shown: {}>"
 
 
 def coded(table: Table, types: Mapping[str, str]) -> Any:
-    """The frame with its columns of keys as codes; null where an object cannot be written."""
+    """The rows that have keys, with these as codes; null where an object cannot be written."""
     frame = table.frame
+    if table.engine != "dask":  # whose partitions come here one by one
+        # Rows without a key go first, because some libraries write a null as the text "None".
+        frame = frame.filter(*(~absent_in(table, name) for name in types))
+        table = replace(table, frame=frame)
     if table.lazy and table.engine != "polars":
         frame = engine_of(table).coded(table, types)
         types = {name: stated for name, stated in types.items() if stated == "int"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,15 @@ def pinned(frame: Any) -> Iterator[Any]:
 
 
 def _is_plain(step: Any) -> bool:
-    """Whether a step gives the same rows at every run; other functions of partitions may not."""
+    """Whether a step gives the same rows at every run; functions of the user's may not."""
     names = {known.__name__ for known in type(step).__mro__}
-    # Steps answer for columns of theirs too, and raise where they have no schema.
-    function = step.operand("func") if "func" in step._parameters else None
-    ours = getattr(function, "__module__", None) == __name__
-    unsure = {"MapPartitions", "Sample"} & names and not ours
-    return "FromGraph" in names or ("Blockwise" in names and not unsure)
+    known = "Blockwise" in names and "Sample" not in names
+    return "FromGraph" in names or (known and not any(map(_is_foreign, step.operands)))
+
+
+def _is_foreign(operand: Any) -> bool:
+    """Whether an operand is a function, but neither Dask's nor our own."""
+    if not callable(operand) or isinstance(operand, type):
+        return False
+    whole = operand.func if isinstance(operand, partial) else operand
+    return not str(getattr(whole, "__module__", None)).startswith(("dask.", __name__))

@@ -29,8 +29,8 @@ FAR = 2**62
 
 def safe(table: Table, columns: Sequence[str]) -> Table:
     """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
-    given = ((quoted(column), table.dtype(column)) for column in columns)
-    changed = [f"{sql} AS {name}" for name, dtype in given if (sql := _safe(name, dtype))]
+    given = ((quoted(column), *_typed(table, column)) for column in columns)
+    changed = [f"{sql} AS {name}" for name, cell, dtype in given if (sql := _safe(cell, dtype))]
     return _projected(table, f"* REPLACE ({', '.join(changed)})") if changed else table
 
 
@@ -56,6 +56,16 @@ def _projected(table: Table, sql: str) -> Table:
     return replace(table, frame=nw.from_native(table.frame.to_native().project(sql)))
 
 
+def _typed(table: Table, column: str) -> tuple[str, Any]:
+    """A column in SQL, and its type; nanoseconds with a zone, which Narwhals does not know, too."""
+    import narwhals.stable.v2 as nw
+
+    native = table.frame.to_native()
+    if str(native.types[native.columns.index(column)]) == "TIMESTAMPTZ_NS":
+        return f"CAST({quoted(column)} AS TIMESTAMP_NS)", nw.Datetime("ns", "UTC")
+    return quoted(column), table.dtype(column)
+
+
 def _safe(name: str, dtype: Any) -> str | None:
     """A column as it can be scanned, in SQL; None where it can be as it is."""
     import narwhals.stable.v2 as nw
@@ -68,11 +78,12 @@ def _safe(name: str, dtype: Any) -> str | None:
         return _interval(name)
     if dtype != nw.Datetime:
         return None
+    zoned = dtype.time_zone is not None
     if dtype.time_unit == "ns":
         whole = f"epoch_ns({name}) // 1000 - (epoch_ns({name}) % 1000 < 0)::BIGINT"
         far = f"CASE WHEN {name} > '1970-01-01' THEN {FAR} ELSE -{FAR} END"
-        return f"make_timestamp(CASE WHEN isinf({name}) THEN {far} ELSE {whole} END)"
-    zoned = dtype.time_zone is not None
+        ticks = f"CASE WHEN isinf({name}) THEN {far} ELSE {whole} END"
+        return f"make_timestamp{'tz' * zoned}({ticks})"
     stated = "TIMESTAMPTZ" if zoned else f"TIMESTAMP_{dtype.time_unit}".removesuffix("_us")
     low, high = (f"make_timestamp{'tz' * zoned}({end})::{stated}" for end in (-FAR, FAR))
     return _clamped(name, low, high, "TIMESTAMPTZ" if zoned else "TIMESTAMP")
@@ -176,7 +187,7 @@ def pinned(relation: Any) -> Iterator[Any]:
     connection = getattr(relation, "_con", None)
     run = partial(relation.query, OWN) if connection is None else connection.sql
     with transaction(run, getattr(connection, "rollback", None)):
-        if not _is_derived(relation, run):
+        if not is_derived(relation, run):
             yield relation
             return
         name = f"dpq_{uuid4().hex}"
@@ -210,14 +221,14 @@ def _number(run: Callable[[str], Any]) -> Any:
     return run("SELECT txid_current()").fetchall()
 
 
-def _is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
+def is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
     """Whether rows are computed from more than a row each, or by chance; the plan tells."""
     steps = relation.query(OWN, f"EXPLAIN (FORMAT json) SELECT * FROM {OWN}").fetchall()[0][1]
     if not all(map(_is_plain, json.loads(steps))):
         return True
     texts = [relation.sql_query(), *(text for (text,) in run(HIDDEN).fetchall())]
-    called = {name.lower() for text in texts for name in re.findall(r"(\w+)\s*\(", str(text))}
-    return any(name in called for (name,) in run(VOLATILE).fetchall())
+    called = {name.lower() for text in texts for name in re.findall(r'(\w+)"?\s*\(', str(text))}
+    return any(name.lower() in called for (name,) in run(VOLATILE).fetchall())
 
 
 def _is_plain(step: dict[str, Any]) -> bool:

@@ -78,10 +78,8 @@ class GroupedColumn:
         people = [] if units.column is None else [_spelled(self.table, units.column).alias(UNIT)]
         named = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
         frame = safe(Table(named), (VALUE,)).frame
-        # Rows without a key go first, because some libraries write a null as the text "None".
-        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         frame = coded(Table(frame), dict(zip(names, self.keys.types, strict=True)))
-        # Nor do objects that cannot be written have a key.
+        # Objects that cannot be written have no key either.
         frame = frame.filter(*(~nw.col(name).is_null() for name in names))
         asked = None if keys is None else codes(keys, frame.collect_schema(), names)
         if asked is not None:
@@ -149,7 +147,12 @@ class GroupedRows:
         """The codes of all keys that occur, ascending, and how many rows each has."""
         import narwhals.stable.v2 as nw
 
-        counted = self.table.frame.group_by(*self.names).agg(nw.len().alias(COUNT))
+        sizes = [nw.len().alias(COUNT)]
+        if self.table.lazy:
+            # Values are read as well: a line of a CSV file counts where all that is asked for of it
+            # is text, and this scan must see the lines that the next will.
+            sizes.append(nw.col(VALUE).count())
+        counted = self.table.frame.group_by(*self.names).agg(*sizes)
         found = self._collected(counted).select(*self.names, COUNT).rows()
         return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
 

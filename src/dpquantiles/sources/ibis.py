@@ -14,6 +14,7 @@ import ibis
 import ibis.expr.operations as ops
 import sqlglot
 
+from dpquantiles.errors import UnreadableData
 from dpquantiles.kinds import ANYTHING, unsupported
 from dpquantiles.sources.bins import DAY
 from dpquantiles.sources.coded import MARK
@@ -66,7 +67,36 @@ def numbers(table: Table, column: str) -> Numbers:
         found = _moments(native, dtype)
     else:
         found = as_numbers(table, column)
+    _require_plan(found, dtype)
     return replace(found, collect=_collect, engine="Ibis", extra="ibis")
+
+
+def _require_plan(found: Numbers, dtype: Any) -> None:
+    """Refuse what PostgreSQL has under a type of its own, before anything is charged or read.
+
+    Ibis takes some types for others. A plan is made of types alone, and no record is looked at.
+    """
+    native = found.frame.select(found.value.alias("v"), found.position.alias("p")).to_native()
+    backend = native.get_backend()
+    if backend.name != "postgres":
+        return
+    from psycopg import Error, ProgrammingError, errors
+
+    try:
+        with _savepoint(backend):
+            backend.con.execute(f"EXPLAIN {ibis.to_sql(native)}")
+    except (errors.UndefinedFunction, errors.CannotCoerce, errors.DatatypeMismatch):
+        raise unsupported(
+            f"a type that PostgreSQL does not compare as {dtype}, such as money; cast it to "
+            "numeric in a query first"
+        ) from None
+    except ProgrammingError:  # Ibis may still have to make tables that the query names
+        return
+    except Error as error:
+        raise UnreadableData(
+            f"PostgreSQL cannot plan a scan ({type(error).__name__}); check the connection, and "
+            "that no transaction on it has failed"
+        ) from None
 
 
 def _is_vague(stated: Any) -> bool:
@@ -157,10 +187,15 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 def _text(raw: Any) -> Any:
     """Databases hold text that UTF-8 can write; but DuckDB does not look, so there it is bytes."""
-    text = raw.cast("string")
+    text = _as_text(raw)
     if raw.get_backend().name == "duckdb":
         return encode(text)
     return ibis.ifelse(text.startswith(MARK), ibis.literal(f"{MARK}=") + text, text)
+
+
+def _as_text(raw: Any) -> Any:
+    """A cell as text; what Ibis takes for text may be an enumeration, which databases must cast."""
+    return raw + "" if raw.type().is_string() else raw.cast("string")
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
@@ -206,7 +241,7 @@ def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
 
 def _cell(raw: Any) -> Any:
     """A cell as text that begins with its length, so that no two rows are written alike."""
-    text = raw.cast("string")
+    text = _as_text(raw)
     return (ibis.literal("|") + text.length().cast("string") + ":" + text).fill_null("|")
 
 
@@ -217,6 +252,8 @@ def pinned(native: Any) -> Iterator[Any]:
     What is kept is a temporary table. A database that gives us none computes the rows every time.
     """
     backend = native.get_backend()
+    if native.op().find(ops.InMemoryTable):
+        native.limit(0).to_pyarrow()  # Ibis hands them over once, and that must outlast our end
     with _transaction(backend):
         if not _is_derived(native, backend):
             yield native
@@ -244,6 +281,7 @@ def _transaction(backend: Any) -> Iterator[None]:
     elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
         with backend.con.transaction():
             backend.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            backend.con.execute("SET LOCAL client_encoding TO 'UTF8'")  # others lack characters
             yield
     else:
         yield
@@ -260,16 +298,25 @@ def _is_derived(native: Any, backend: Any) -> bool:
     relations, values = op.find(ops.Relation), op.find(ops.Value)
     return not (
         all(isinstance(relation, PLAIN) for relation in relations)
-        and not any(isinstance(value, COMPUTED) for value in values)
+        and not any(isinstance(value, COMPUTED) for value in values if not _is_ours(value))
         and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
     )
 
 
+def _is_ours(value: Any) -> bool:
+    """Whether a value is a function that was declared here."""
+    return type(value).__module__ == __name__
+
+
 def _is_table(backend: Any, table: Any) -> bool:
-    """Whether a table of PostgreSQL is one: a view may compute its rows from many."""
-    if backend.name != "postgres":
+    """Whether a table of the database is one: a view may compute its rows from many."""
+    if backend.name not in ("duckdb", "postgres"):
         return True
     parts = [part for part in (table.namespace.database, table.name) if part]
     name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+    if backend.name == "duckdb":
+        from dpquantiles.sources import duckdb
+
+        return not duckdb.is_derived(backend.con.sql(f"FROM {name}"), backend.con.sql)
     query = "SELECT relkind = 'v' FROM pg_class WHERE oid = to_regclass(%s)"
     return bool(backend.con.execute(query, [name]).fetchone() == (False,))

@@ -60,7 +60,7 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
     if table.engine == "dask":  # it cannot number rows within units
         needed = dict.fromkeys((unit, *names))
         table = Table(table.frame.select(*needed).collect(backend="pandas"))
-    absent = nw.col(unit).is_null().alias(ABSENT)
+    absent = absent_in(table, unit).alias(ABSENT)
     if not table.lazy:
         kept = _chosen(table.frame.select(nw.col(unit).alias(UNIT), absent), rows, bits)
         series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
@@ -90,16 +90,22 @@ def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
+def absent_in(table: Table, column: str) -> Any:
+    """Whether a cell is missing, row by row; pandas raises where an object does when compared."""
+    import narwhals.stable.v2 as nw
+
+    if table.lazy or not is_untyped(table.frame[column]):
+        return nw.col(column).is_null()
+    gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
+    return nw.new_series(column, gone, nw.Boolean, backend=table.frame.implementation)
+
+
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
     import narwhals.stable.v2 as nw
 
-    if not table.lazy and is_untyped(table.frame[column]):
-        kept = [not _is_missing(cell) for cell in table.frame[column].to_list()]
-        mask = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
-        return Table(table.frame.filter(mask))
     value = nw.col(column)
-    held = table.frame.filter(~value.is_null())
+    held = table.frame.filter(~absent_in(table, column))
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
 
 
