@@ -39,6 +39,9 @@ COPIED = ("src", "tests", "benchmarks", "experiments", "docs", "pyproject.toml",
 LEFT_OUT = ("core/ExceptionReplacer",)
 """It fails on names with a dot, and puts in one that is not defined."""
 
+GOLDEN = "golden/test_golden.py"
+"""Seeded answers of everything, and the numbers behind them."""
+
 CONTRACT = ["contract/test_budgets.py", "contract/test_mechanisms.py"]
 """What is asked of every mechanism; the second takes a minute."""
 
@@ -158,7 +161,7 @@ def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
 
     Without a test of its own it has those of its importers. `wide` adds importers of importers. The
     tests of other mechanisms take minutes and ask about others; what is asked of every mechanism
-    counts in their place.
+    counts in their place. Golden answers are asked of every module.
     """
     package = module.relative_to(SOURCE).parts[0]
     near, layer, found = [module], [module], _named_after(module)
@@ -171,7 +174,7 @@ def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
     own = [f"{package}/test_*.py"]
     if package == "mechanisms":
         own = CONTRACT if wide else CONTRACT[:1]
-    own = ["architecture/test_values.py", *own]
+    own = ["architecture/test_values.py", GOLDEN, *own]
     found += [path for pattern in own for path in sorted((ROOT / "tests").glob(pattern))]
     return tuple(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
 

@@ -55,6 +55,7 @@ def test_tests_near_a_module_come_first() -> None:
     assert near[0] == wide[0] == "tests/mechanisms/test_count.py"
     assert "tests/contract/test_budgets.py" in near
     assert set(near) < set(wide)
+    assert near.index("tests/golden/test_golden.py") == 2
     # A module without a test of its own has those of what imports it.
     kernel = Path("src/dpquantiles/kernels/forward.py")
     assert "tests/mechanisms/test_joint_exp.py" in mutants.tests_of(kernel, False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.golden import cases, numbers, stated
+from tests.golden import cases, ledgers, numbers, stated
 
 HERE = Path(__file__).parent
 
@@ -99,3 +99,7 @@ def test_numbers(rewrite: bool) -> None:
 )
 def test_nearly_the_same_is_no_more_than_digits(one: Any, other: Any, same: bool) -> None:
     assert nearly(one, other) == same
+
+
+def test_ledgers(rewrite: bool, tmp_path: Path) -> None:
+    compare("ledgers", ledgers.of_ledgers(tmp_path), rewrite, nearly)
