@@ -23,7 +23,8 @@ import dpquantiles as dpq
 Case = tuple[str, Callable[[], Any]]
 
 PACKAGES = ("privacy", "mechanisms", "kernels", "intervals", "ledger")
-PLAIN = (int, float, str, bytes, Fraction, tuple, slice, type(None))
+PLAIN = (int, float, str, bytes, Fraction, tuple, dict, slice, type(None))
+OF_THE_MACHINE = "SOFTWARE"
 
 
 def plain(value: Any) -> Any:
@@ -84,7 +85,7 @@ def of_constants() -> Iterator[Case]:
             where = f"{package}.{found.name}"
             for name in sorted(assigned):
                 value = getattr(module, name)
-                if name.isupper() and isinstance(value, PLAIN):
+                if name.isupper() and name != OF_THE_MACHINE and isinstance(value, PLAIN):
                     yield case(f"{where}.{name}", repr, value)
             for name in sorted(defined):
                 yield from _defaults(f"{where}.{name}", getattr(module, name))
