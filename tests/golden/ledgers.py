@@ -54,12 +54,8 @@ PLACES: tuple[dict[str, Any], ...] = (
 def of_ledgers(folder: Path) -> Iterator[Case]:
     """Every kind of budget, charged with every kind of cost in every place."""
     for kind, budget in BUDGETS.items():
-        minutes = itertools.count()
-        ledger = Ledger(
-            folder / f"{kind}.db",
-            clock=lambda minutes=minutes: NOON + dt.timedelta(minutes=next(minutes)),
-            **budget,
-        )
+        times = (NOON + dt.timedelta(minutes=k) for k in itertools.count())
+        ledger = Ledger(folder / f"{kind}.db", clock=times.__next__, **budget)
         for (name, cost), (number, place) in itertools.product(
             COSTS.items(), enumerate(PLACES[: 4 if kind != "pure" else None])
         ):

@@ -6,6 +6,7 @@ them: constants, shares of budgets, windows, rates, laws on small data, and what
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import dpquantiles as dpq
+from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals, MeasuredRanks, tails
 from dpquantiles.kernels import algebra, cells, draws, many_draws, precision, scans, tree
 from dpquantiles.mechanisms import (
@@ -45,15 +47,11 @@ Q: dict[str, tuple[float, ...]] = {
     "forty": tuple((k + 0.5) / 40 for k in range(40)),
 }
 BUDGETS: dict[str, Guarantee] = {
-    f"{kind} {neighbors}": given(neighbors=neighbors)
+    f"{given.kind} {neighbors}": replace(given, neighbors=neighbors)
     for neighbors in dpq.Neighbors
-    for kind, given in {
-        "pure": partial(PureDP, epsilon=1.5),
-        "approximate": partial(ApproxDP, epsilon=1.5, delta=1e-6),
-        "concentrated": partial(ZCDP, rho=0.125),
-    }.items()
+    for given in (PureDP(epsilon=1.5), ApproxDP(epsilon=1.5, delta=1e-6), ZCDP(rho=0.125))
 }
-GRIDS = {
+GRIDS: dict[str, Grid] = {
     "seven": dpq.UniformGrid(0, 6, 1),
     "fine": dpq.UniformGrid(0, 2**30, 1),
     "floats": dpq.FloatGrid(),
@@ -188,8 +186,9 @@ def _windows() -> Iterator[Case]:
             for size in (5, 3100):
                 sized = {"q": q, "epsilon": epsilon, "neighbors": "add-remove", "size": size}
                 yield case(f"{named} of {size}", _window, n, points, **sized)
-    for neighbors, size in (("swap", None), ("add-remove", 10**6)):
-        stated: dict[str, Any] = {"neighbors": neighbors, "size": size}
+    relations: dict[str, int | None] = {"swap": None, "add-remove": 10**6}
+    for neighbors, public in relations.items():
+        stated: dict[str, Any] = {"neighbors": neighbors, "size": public}
         for epsilon, (name, q) in product((0.01, 1.0, 1e4), Q.items()):
             for grid in GRIDS:
                 named = f"slices {neighbors} {epsilon} {name} {grid}"
@@ -224,8 +223,8 @@ def _trees() -> Iterator[Case]:
     for count in (1, 2, 9, 100):
         yield case(f"leaves {count}", adaptive_tree.leaves, np.arange(count), 10_000)
     for points in (2, 3, 10, 11, 100, 999, 2**11, 2**11 + 1, 10**6):
-        grid = dpq.UniformGrid(0, points - 1, 1)
-        yield case(f"shape {points}", agg_tree.AggTree(q=(0.5,), epsilon=1.0).shape, grid)
+        even = dpq.UniformGrid(0, points - 1, 1)
+        yield case(f"shape {points}", agg_tree.AggTree(q=(0.5,), epsilon=1.0).shape, even)
     for name, grid in GRIDS.items():
         yield case(f"shape {name}", agg_tree.AggTree(q=(0.5,), epsilon=1.0).shape, grid)
     for m in (1, 2, 3, 22, 23, 24, 25, 143, 144, 500):
@@ -306,9 +305,9 @@ def _measured() -> Iterator[Case]:
             wanted = Intervals(level=0.8, of=subject)
             named = f"interval {rate} {share} {size} {q} {subject}"
             yield case(named, ranks.interval, q, 3, wanted)
-    for q, size in product(Q.values(), (5, 40, 1000)):
+    for asked, number in product(Q.values(), (5, 40, 1000)):
         noise = brackets.Noise(answers=0.25, ranks=0.17, size=0.4)
-        yield case(f"placed {q} {size}", _placed, q, size, noise)
+        yield case(f"placed {asked} {number}", _placed, asked, number, noise)
 
 
 def _placed(q: tuple[float, ...], size: int, noise: brackets.Noise) -> Any:
