@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -72,6 +73,15 @@ class Mutant:
         text = mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence)
         assert isinstance(text, str), f"{self} must change something"
         return text
+
+    @property
+    def is_program(self) -> bool:
+        """Whether Python takes it: a star before a parameter, for one, is no product."""
+        try:
+            ast.parse(self.text)
+        except SyntaxError:
+            return False
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +289,7 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=ROOT / "build" / "mutants" / "rows.jsonl")
     options: Any = parser.parse_args()
     every = shuffled(options.seed)
-    chosen = every[: options.sample]
+    chosen = list(islice((mutant for mutant in every if mutant.is_program), options.sample))
     with rows.alone_in(options.rows.parent):
         tree = copy_tree(options.rows.parent)
         check_baseline(tree, options.rows)

@@ -37,6 +37,16 @@ def test_a_mutant_is_another_program() -> None:
     assert len(operators) > 3
 
 
+def test_what_python_does_not_take_is_no_mutant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = Path("module.py")
+    (tmp_path / module).write_text("def f(*, x=1): return x * 2\n")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    taken = {(mutant.column, mutant.is_program) for mutant in mutants.mutants(module)}
+    assert taken == {(6, False), (11, True), (24, True), (26, True)}
+
+
 def test_annotations_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = Path("module.py")
     (tmp_path / module).write_text(
