@@ -60,7 +60,8 @@ hostile-intervals: $(DEVELOPMENT)
 # Rows are kept: a run that was cut off goes on where it stopped. AGAIN=1 tries what survived once
 # more, with more tests.
 mutants: $(MUTANTS)
-	nice $(BIN)/python -m experiments.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again)
+	nice $(BIN)/python -m experiments.mutants $(if $(SAMPLE),--sample $(SAMPLE)) \
+		$(if $(SEED),--seed $(SEED)) $(if $(AGAIN),--again)
 
 # Rows are kept: a run that was cut off goes on where it stopped. GOODREADS names books.csv.
 paper: $(PAPER)

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -39,8 +40,11 @@ COPIED = ("src", "tests", "benchmarks", "experiments", "docs", "pyproject.toml",
 LEFT_OUT = ("core/ExceptionReplacer",)
 """It fails on names with a dot, and puts in one that is not defined."""
 
-CONTRACT = ["contract/test_budgets.py", "contract/test_mechanisms.py"]
-"""What is asked of every mechanism; the second takes a minute."""
+GOLDEN = "golden/test_golden.py"
+"""Seeded answers of everything, and the numbers behind them."""
+
+CONTRACT = ["mechanisms/test_limits.py", "contract/test_budgets.py", "contract/test_mechanisms.py"]
+"""What is asked of every mechanism; the last takes a minute."""
 
 Position = tuple[int, int]
 Place = tuple[str, int, int, str]
@@ -69,6 +73,15 @@ class Mutant:
         text = mutate_code((ROOT / self.module).read_text("utf-8"), operator, self.occurrence)
         assert isinstance(text, str), f"{self} must change something"
         return text
+
+    @property
+    def is_program(self) -> bool:
+        """Whether Python takes it: a star before a parameter, for one, is no product."""
+        try:
+            ast.parse(self.text)
+        except SyntaxError:
+            return False
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +171,7 @@ def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
 
     Without a test of its own it has those of its importers. `wide` adds importers of importers. The
     tests of other mechanisms take minutes and ask about others; what is asked of every mechanism
-    counts in their place.
+    counts in their place. Golden answers are asked of every module.
     """
     package = module.relative_to(SOURCE).parts[0]
     near, layer, found = [module], [module], _named_after(module)
@@ -170,8 +183,8 @@ def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
         found += [file for one in layer for file in _named_after(one)]
     own = [f"{package}/test_*.py"]
     if package == "mechanisms":
-        own = CONTRACT if wide else CONTRACT[:1]
-    own = ["architecture/test_values.py", *own]
+        own = CONTRACT if wide else CONTRACT[:2]
+    own = ["architecture/test_values.py", GOLDEN, *own]
     found += [path for pattern in own for path in sorted((ROOT / "tests").glob(pattern))]
     return tuple(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
 
@@ -276,7 +289,7 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=ROOT / "build" / "mutants" / "rows.jsonl")
     options: Any = parser.parse_args()
     every = shuffled(options.seed)
-    chosen = every[: options.sample]
+    chosen = list(islice((mutant for mutant in every if mutant.is_program), options.sample))
     with rows.alone_in(options.rows.parent):
         tree = copy_tree(options.rows.parent)
         check_baseline(tree, options.rows)

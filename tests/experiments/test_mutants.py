@@ -37,6 +37,16 @@ def test_a_mutant_is_another_program() -> None:
     assert len(operators) > 3
 
 
+def test_what_python_does_not_take_is_no_mutant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = Path("module.py")
+    (tmp_path / module).write_text("def f(*, x=1): return x * 2\n")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    taken = {(mutant.column, mutant.is_program) for mutant in mutants.mutants(module)}
+    assert taken == {(6, False), (11, True), (24, True), (26, True)}
+
+
 def test_annotations_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = Path("module.py")
     (tmp_path / module).write_text(
@@ -55,6 +65,7 @@ def test_tests_near_a_module_come_first() -> None:
     assert near[0] == wide[0] == "tests/mechanisms/test_count.py"
     assert "tests/contract/test_budgets.py" in near
     assert set(near) < set(wide)
+    assert near.index("tests/golden/test_golden.py") == 2
     # A module without a test of its own has those of what imports it.
     kernel = Path("src/dpquantiles/kernels/forward.py")
     assert "tests/mechanisms/test_joint_exp.py" in mutants.tests_of(kernel, False)

@@ -107,6 +107,14 @@ def test_growing_ends_where_cells_are_too_many(
     assert found.partition.tolist() == sorted([*range(partitions)] * 16)
 
 
+@pytest.mark.parametrize(("most", "count"), [(15, 4), (16, 16), (63, 16), (64, 64)])
+def test_as_many_cells_as_the_most_are_left(
+    most: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cells, "MOST_CELLS", most)
+    assert len(cells.grown(counting(()), 1024, cells.Rule(0, 1), loud).start) == count
+
+
 def test_no_more_cells_than_the_most() -> None:
     found = cells.grown(counting(()), 4**12, cells.Rule(0, 1), loud)
     assert len(found.start) == cells.MOST_CELLS

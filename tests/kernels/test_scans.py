@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Algebra, Logarithms, ScaledDoubles, choose
 
@@ -71,6 +72,30 @@ def test_long_windows_with_little_decay(algebra: Algebra, width: int) -> None:
     found = as_logs(scans.window(as_masses(logs, algebra), width, decay), algebra)
     expected = [slow(logs, rate, i, min(length, i + width), i) for i in range(length)]
     assert found == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("algebra", [Logarithms(), ScaledDoubles(10.0, 2.1)])
+def test_scans_of_every_length_and_width(algebra: Algebra, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of four cells: shorter than a run, as long, one more, and many runs of runs."""
+    monkeypatch.setattr(algebras, "LOGARITHMIC_RUN", 4)
+    monkeypatch.setattr(scans, "LOGARITHMIC_RUN", 4)
+    rate, rng = 0.5, np.random.default_rng(8)
+    for length in range(1, 22):
+        decay = scans.Decay.of(rate, length, algebra)
+        assert len(decay.rise) == 4
+        logs = rng.uniform(-3, 3, length)
+        masses, cells = as_masses(logs, algebra), range(length)
+        prefix = [slow(logs, rate, 0, i + 1, i) for i in cells]
+        assert as_logs(scans.prefix(masses, decay), algebra) == pytest.approx(prefix, abs=1e-12)
+        suffix = [slow(logs, rate, i, length, i) for i in cells]
+        assert as_logs(scans.suffix(masses, decay), algebra) == pytest.approx(suffix, abs=1e-12)
+        for width in range(length + 2):
+            window = [slow(logs, rate, i, min(length, i + width), i) for i in cells]
+            found = as_logs(scans.window(masses, width, decay), algebra)
+            assert found == pytest.approx(window, abs=1e-12)
+        around = [-rate * abs(i) for i in range(-length, length + 1)]
+        factors = decay.around if isinstance(algebra, Logarithms) else np.log(decay.around)
+        assert factors.tolist() == pytest.approx(around, abs=1e-12)
 
 
 def test_a_prefix_keeps_small_masses_before_large_ones() -> None:

@@ -59,3 +59,23 @@ def test_small_arrays(values: list[int], data: st.DataObject) -> None:
 def test_runs() -> None:
     assert runs_of(np.array([], dtype=np.int64)) == []
     assert runs_of(np.array([3, 4, 5, 9, 11, 12])) == [(3, 6), (9, 10), (11, 13)]
+
+
+@pytest.mark.parametrize("spread", [1, 3, 40, 10**6])
+def test_every_size_around_the_limits(spread: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few bins, short chunks and thin samples: arrays on both sides of every limit."""
+    for name, limit in {"LARGE": 40, "BINS": 8, "SAMPLE": 16, "CHUNK": 10}.items():
+        monkeypatch.setattr(module, name, limit)
+    by_bins = 0
+    for size in range(1, 100):
+        values = RNG.integers(0, spread, size).astype(np.float64)
+        ordered = np.sort(values)
+        for wanted in (1, size // 8, size // 4, size // 4 + 1):
+            for start in {0, size // 3, size - wanted}:
+                index = np.arange(start, start + wanted)
+                np.testing.assert_array_equal(select(values, index), ordered[index])
+                found = module._by_bins(values, runs_of(index)) if wanted else None
+                by_bins += found is not None
+                if found is not None:
+                    np.testing.assert_array_equal(found, ordered[index])
+    assert (by_bins > 100) == (spread > 3)

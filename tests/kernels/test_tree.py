@@ -79,6 +79,13 @@ def test_shares_follow_the_counts() -> None:
     np.testing.assert_allclose(masses, [0.25, 0.5, 0, 1 / 12, 1 / 12, 1 / 12, 0, 0, 0])
 
 
+def test_a_share_is_faint_below_the_limit_only() -> None:
+    assert tree.FAINT_SHARE == 1 / 200
+    np.testing.assert_allclose(tree.shared([np.array([1, 199])], 2), [0.005, 0.995])
+    np.testing.assert_allclose(tree.shared([np.array([1, 200])], 2), [0.0, 1.0])
+    np.testing.assert_allclose(tree.shared([np.array([0, -3])], 2), [0.5, 0.5])
+
+
 def test_edges_are_even_and_cover_the_grid() -> None:
     assert tree.edges(10, 4).tolist() == [0, 2, 5, 7, 10]
     assert tree.edges(2, 4).tolist() == [0, 0, 1, 1, 2]

@@ -1,12 +1,14 @@
 """What all mechanisms owe that are made of several JointExps, each with its share of a budget."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.ind_exp import IndExp
-from dpquantiles.privacy import ZCDP, Neighbors
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.privacy import ZCDP, Neighbors, PureDP, bounded_range_rho
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import shares_checks
 from tests.mechanisms.recursive_checks import TwoLevels, cut_law
@@ -34,3 +36,21 @@ def test_all_neighbors_are_within_rho(
     assert rho * (1 - 1e-6) < mechanism.guarantee.rho <= rho
     law_of = checks.law_of if cls is IndExp else cut_law
     shares_checks.check_concentrated(mechanism, sizes, points, law_of=law_of)
+
+
+@pytest.mark.parametrize("amount", [1e-6, 0.1, 1 / 3, 1.0, 7.7, 300.0])
+@pytest.mark.parametrize("m", [1, 3, 7, 26])
+@pytest.mark.parametrize("cls", [ApproximateQuantiles, IndExp, RecursiveJointExp])
+def test_rounds_are_no_more_than_a_budget(cls: Any, m: int, amount: float) -> None:
+    """Of an epsilon in exact numbers; of a rho by the price of all rounds."""
+    q = tuple((k + 1) / (m + 1) for k in range(m))
+    parts = {ApproximateQuantiles: m.bit_length(), IndExp: m, RecursiveJointExp: 1 + (m > 23)}[cls]
+    pure = cls.within(PureDP(epsilon=amount), q=q)
+    spent = parts * Fraction(pure.each)
+    assert Fraction(amount) * (1 - Fraction(1, 2**48)) <= spent <= Fraction(amount)
+    concentrated = cls.within(ZCDP(rho=amount), q=q)
+    spent = parts * Fraction(bounded_range_rho(concentrated.each))
+    assert Fraction(amount) * (1 - Fraction(1, 10**9)) <= spent <= Fraction(amount)
+    # The price of a round is rounded up by 1e-12, far more than their sum is rounded.
+    stated = Fraction(concentrated.guarantee.rho)
+    assert spent * (1 - Fraction(1, 10**13)) <= stated <= Fraction(amount)
