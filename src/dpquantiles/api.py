@@ -1,7 +1,7 @@
 """The public functions: quantiles and its short forms."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.charging import Account
@@ -11,13 +11,15 @@ from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import AskedIntervals, require_intervals
-from dpquantiles.ledger import Ledger
 from dpquantiles.options import GroupOptions, Options
-from dpquantiles.planner.choice import AskedMechanism
+from dpquantiles.planner import AskedMechanism
 from dpquantiles.privacy import NeighborsName, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.require import AskedQuantiles
+
+if TYPE_CHECKING:
+    from dpquantiles.ledger import Ledger
 
 
 @overload
@@ -49,7 +51,7 @@ def quantiles(
     mechanism: AskedMechanism = "auto",
     intervals: AskedIntervals = None,
     rng: Bits | None = None,
-    ledger: Ledger | None = None,
+    ledger: "Ledger | None" = None,
     dataset: str | None = None,
     part: str | None = None,
     request_id: str | None = None,
@@ -155,7 +157,7 @@ def describe(
     missing: Any = None,
     mechanism: AskedMechanism = "auto",
     rng: Bits | None = None,
-    ledger: Ledger | None = None,
+    ledger: "Ledger | None" = None,
     dataset: str | None = None,
     part: str | None = None,
     request_id: str | None = None,
@@ -185,7 +187,7 @@ def describe(
 
 
 def _account(
-    ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
+    ledger: "Ledger | None", *, dataset: str | None, part: str | None, request_id: str | None
 ) -> Account | None:
     if ledger is not None:
         if dataset is None:

@@ -1,14 +1,16 @@
 """The options of a release as type checkers see them; `api.quantiles` says what they mean."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.intervals import AskedIntervals
-from dpquantiles.ledger import Ledger
-from dpquantiles.planner.choice import AskedMechanism
+from dpquantiles.planner import AskedMechanism
 from dpquantiles.privacy import NeighborsName
+
+if TYPE_CHECKING:
+    from dpquantiles.ledger import Ledger
 
 
 class CommonOptions(TypedDict, total=False):
@@ -26,7 +28,7 @@ class CommonOptions(TypedDict, total=False):
     missing: Any
     mechanism: AskedMechanism
     rng: Bits | None
-    ledger: Ledger | None
+    ledger: "Ledger | None"
     dataset: str | None
     part: str | None
     request_id: str | None

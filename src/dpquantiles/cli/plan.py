@@ -12,9 +12,9 @@ from dpquantiles.grid import Grid
 from dpquantiles.group_engine import USUAL_GROUP
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.planner import Plan, epsilon_for
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
-from dpquantiles.planner.plans import planned
+from dpquantiles.planner.needs import epsilon_for
+from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors

@@ -9,6 +9,7 @@ import dpquantiles as dpq
 data = np.arange(100.0)
 table: Any = {}
 
+dpq.quantils(data, 0.5, epsilon=1)  # error
 dpq.quantiles(data, 0.5, epsilom=1)  # error
 dpq.quantiles(data, 0.5, epsilon="one")  # error
 dpq.quantiles(data, "medain", epsilon=1)  # error
