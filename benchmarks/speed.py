@@ -155,9 +155,7 @@ def even_quantiles(m: int) -> list[float]:
 def private_call(values: Floats, m: int) -> Call:
     """A release by JointExp as a user would ask for it, with the system's random bits."""
     q = even_quantiles(m)
-    return lambda: dpq.quantiles(
-        values, q, epsilon=EPSILON, bounds=BOUNDS, mechanism=dpq.JointExp.name
-    )
+    return lambda: dpq.quantiles(values, q, epsilon=EPSILON, bounds=BOUNDS, mechanism="joint_exp")
 
 
 def numpy_row(values: Floats, m: int, seconds: float) -> Row:

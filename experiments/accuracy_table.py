@@ -34,7 +34,7 @@ MOST_SECONDS = 3600.0
 """A cell gets fewer trials when all of them would take longer; the page says how many."""
 
 FEWEST_TRIALS = 5
-BUDGETS: dict[str, dict[str, float]] = {
+BUDGETS: dict[str, dict[str, Any]] = {
     "pure": {"epsilon": 1.0},
     "approximate": {"epsilon": 1.0, "delta": 1e-6},
     "concentrated": {"rho": 0.5},
@@ -102,16 +102,16 @@ def cells() -> Iterator[Cell]:
 
 def trial_error(cell: Cell, seed: int) -> float:
     """The mean rank error of one seeded release."""
-    data = DATA[cell.data]
+    data, mechanism = DATA[cell.data], MECHANISMS[cell.mechanism]
     values = data.sample(np.random.default_rng([seed, cell.n]), cell.n)
     q = [k / (cell.m + 1) for k in range(1, cell.m + 1)]
     release = dpq.quantiles(
         values,
         q,
         bounds=data.bounds,
-        mechanism=cell.mechanism,
+        mechanism=mechanism.name,
         rng=random.Random(seed),
-        **BUDGETS[MECHANISMS[cell.mechanism].profile.kinds[0]],
+        **BUDGETS[mechanism.profile.kinds[0]],
     )
     ordered, targets = np.sort(values), np.array(q) * cell.n
     below = np.searchsorted(ordered, np.asarray(release), side="left")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dpquantiles.grid import Grid
 from dpquantiles.planner import choose
+from dpquantiles.planner.measured import measured
 from dpquantiles.planner.tables import (
     CANDIDATES,
     COUNTS,
@@ -27,7 +28,6 @@ from dpquantiles.planner.tables import (
     STRONG_DATA,
     TREES,
     error,
-    measured,
     named,
 )
 from dpquantiles.privacy import PureDP

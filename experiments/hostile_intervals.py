@@ -24,7 +24,7 @@ LEVEL = 0.95
 EPSILON = 5.0
 Q = (0.25, 0.5, 0.75)
 WORST = 10
-NEIGHBORS = ("swap", "add-remove")
+NEIGHBORS = tuple(dpq.Neighbors)
 BEGIN, END = "<!-- hostile -->", "<!-- end of hostile -->"
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpquantiles as dpq
+from dpquantiles.intervals import SUBJECTS, Subject
 from experiments.interval_data import DATA, there
 
 LEVEL = 0.95
@@ -43,7 +44,7 @@ POPULATIONS = ("smooth", "tied", "acs_income", "flights_arr_delay")
 class Cell:
     """What is measured once."""
 
-    of: str
+    of: Subject
     data: str
     n: int
     m: int
@@ -74,7 +75,7 @@ class Row:
 def cells() -> Iterator[Cell]:
     """All cells, the quick ones first."""
     for n, m, of, name, epsilon, neighbors in itertools.product(
-        SIZES, COUNTS, ("data", "population"), filter(there, DATA), EPSILONS, NEIGHBORS
+        SIZES, COUNTS, SUBJECTS, filter(there, DATA), EPSILONS, NEIGHBORS
     ):
         if of == "data" or name in POPULATIONS:
             yield Cell(of=of, data=name, n=n, m=m, epsilon=epsilon, neighbors=neighbors)
@@ -189,7 +190,7 @@ def shown(row: Row | None) -> str:
     return f"{row.worst:.3f} · {row.half_width:,.0f} · {row.error:.1f} ({row.error_alone:.1f})"
 
 
-def table(rows: dict[Cell, Row], of: str, n: int, neighbors: str) -> list[str]:
+def table(rows: dict[Cell, Row], of: Subject, n: int, neighbors: str) -> list[str]:
     """One Markdown table: data down, numbers of quantiles and budgets across."""
     columns = list(itertools.product(COUNTS, EPSILONS))
     names = DATA if of == "data" else POPULATIONS
@@ -225,7 +226,7 @@ def page(rows: dict[Cell, Row]) -> str:
         "",
         *(f"- {name}: {data.words}" for name, data in DATA.items()),
     ]
-    for of, n, neighbors in itertools.product(("data", "population"), SIZES, NEIGHBORS):
+    for of, n, neighbors in itertools.product(SUBJECTS, SIZES, NEIGHBORS):
         lines += ["", f"## Quantiles of the {of}, n = {n:,}, {neighbors}", ""]
         lines += table(rows, of, n, neighbors)
     return "\n".join(lines) + "\n"

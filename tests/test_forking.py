@@ -27,7 +27,7 @@ class Slow:
 
 sys.meta_path.insert(0, Slow())
 data = {data}
-thread = threading.Thread(target=dpq.deciles, args=(data,), kwargs=dict(epsilon=1))
+thread = threading.Thread(target=lambda: dpq.deciles(data, epsilon=1))
 thread.start()
 assert begun.wait(10), "the module was loaded before the first release"
 warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks beside threads
@@ -45,6 +45,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     ("library", "module", "data"),
     [
         ("numpy", "importlib.resources._common", "np.arange(300.0)"),
+        ("numpy", "dpquantiles.group_engine", "np.arange(300.0)"),
         ("pandas", "narwhals.stable.v2", "pandas.Series(np.arange(300.0))"),
         ("polars", "narwhals._polars.namespace", "polars.Series(np.arange(300.0))"),
     ],

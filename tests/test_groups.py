@@ -295,7 +295,7 @@ def test_more_parameters_are_checked() -> None:
     with pytest.raises(ValueError, match=r"^by must name no column 'q', which the result has"):
         dpq.quantiles(reals, 0.5, column="x", by="q", keys=["a"], epsilon=1)
     with pytest.raises(ValueError, match=r"^keys needs by"):
-        dpq.quantiles(reals, 0.5, column="x", keys=["a"], epsilon=1)
+        dpq.quantiles(reals, 0.5, column="x", keys=["a"], epsilon=1)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"^column must be given with unit"):
         dpq.quantiles(reals, 0.5, unit="q", epsilon=1)
     with pytest.raises(ValueError, match=r"^columns must be a list that names each column once"):

@@ -106,8 +106,9 @@ def registered(name: str) -> Answer:
     """A mechanism of the library as a user would call it."""
 
     def answers(values: Floats, question: Question, bits: random.Random) -> Floats:
-        kind = MECHANISMS[name].profile.kinds[0]
-        sized = question.neighbors == "add-remove" and MECHANISMS[name].profile.uses_size
+        mechanism = MECHANISMS[name]
+        kind = mechanism.profile.kinds[0]
+        sized = question.neighbors == "add-remove" and mechanism.profile.uses_size
         resolved = question.resolution if question.bounds else None
         release = dpq.quantiles(
             values,
@@ -119,7 +120,7 @@ def registered(name: str) -> Answer:
             resolution=resolved,
             neighbors="swap" if question.neighbors == "swap" else "add-remove",
             size=len(values) if sized else None,
-            mechanism=name,
+            mechanism=mechanism.name,
             rng=bits,
         )
         return np.asarray(release, dtype=np.float64)

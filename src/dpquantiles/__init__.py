@@ -1,26 +1,32 @@
 """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dpquantiles import forking
-from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
-from dpquantiles.auditing import Audit, audit
-from dpquantiles.described import Description
-from dpquantiles.errors import (
-    BudgetExceeded,
-    DemandTooLarge,
-    LedgerError,
-    MissingBackend,
-    ScanFailed,
-)
-from dpquantiles.grid import FloatGrid, UniformGrid
-from dpquantiles.grouped import GroupedRelease
-from dpquantiles.intervals import Interval, Intervals
-from dpquantiles.ledger import Ledger
-from dpquantiles.mechanisms import JointExp
-from dpquantiles.planner import Plan, epsilon_for, plan, size_for
-from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.release import Release
 from dpquantiles.version import __version__
-from dpquantiles.views import ArrayView
+
+if TYPE_CHECKING:
+    from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
+    from dpquantiles.auditing import Audit, audit
+    from dpquantiles.described import Description
+    from dpquantiles.errors import (
+        BudgetExceeded,
+        DemandTooLarge,
+        LedgerError,
+        MissingBackend,
+        ScanFailed,
+    )
+    from dpquantiles.grid import FloatGrid, UniformGrid
+    from dpquantiles.grouped import GroupedRelease
+    from dpquantiles.intervals import Interval, Intervals
+    from dpquantiles.ledger import Ledger
+    from dpquantiles.mechanisms import JointExp
+    from dpquantiles.planner.needs import epsilon_for, size_for
+    from dpquantiles.planner.plans import Plan, plan
+    from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
+    from dpquantiles.release import Release
+    from dpquantiles.views import ArrayView
 
 forking.wait_for_imports()
 
@@ -58,3 +64,41 @@ __all__ = [
     "quartiles",
     "size_for",
 ]
+
+_PLACES = {
+    "api": ("deciles", "describe", "median", "percentiles", "quantiles", "quartiles"),
+    "auditing": ("Audit", "audit"),
+    "described": ("Description",),
+    "errors": ("BudgetExceeded", "DemandTooLarge", "LedgerError", "MissingBackend", "ScanFailed"),
+    "grid": ("FloatGrid", "UniformGrid"),
+    "grouped": ("GroupedRelease",),
+    "intervals": ("Interval", "Intervals"),
+    "ledger": ("Ledger",),
+    "mechanisms": ("JointExp",),
+    "planner.needs": ("epsilon_for", "size_for"),
+    "planner.plans": ("Plan", "plan"),
+    "privacy": ("ZCDP", "ApproxDP", "Neighbors", "PureDP"),
+    "release": ("Release",),
+    "views": ("ArrayView",),
+}
+"""The same names once more, for when they are used: what nobody uses is never loaded."""
+
+
+if not TYPE_CHECKING:  # to type checkers it would say that every name is there
+
+    def __getattr__(name: str) -> Any:
+        """A public name, or a module of the package, when it is used for the first time."""
+        for place, names in _PLACES.items():
+            if name in names:
+                found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+                return found
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

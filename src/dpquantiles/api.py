@@ -1,34 +1,38 @@
 """The public functions: quantiles and its short forms."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.charging import Account
 from dpquantiles.described import Description
+from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.grouped import GroupedRelease
-from dpquantiles.intervals import Intervals, require_intervals
-from dpquantiles.ledger import Ledger
-from dpquantiles.privacy import Units
+from dpquantiles.intervals import AskedIntervals, require_intervals
+from dpquantiles.options import GroupOptions, Options
+from dpquantiles.planner import AskedMechanism
+from dpquantiles.privacy import NeighborsName, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
+from dpquantiles.require import AskedQuantiles
+
+if TYPE_CHECKING:
+    from dpquantiles.ledger import Ledger
 
 
 @overload
+def quantiles(data: Any, q: AskedQuantiles, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def quantiles(data: Any, q: AskedQuantiles, **options: Unpack[GroupOptions]) -> GroupedRelease: ...
+
+
 def quantiles(
-    data: Any, q: float | str | Iterable[float], *, by: str | Iterable[str], **options: Any
-) -> GroupedRelease: ...
-
-
-@overload
-def quantiles(data: Any, q: float | str | Iterable[float], **options: Any) -> Release: ...
-
-
-def quantiles(  # type: ignore[misc]
     data: Any,
-    q: float | str | Iterable[float],
+    q: AskedQuantiles,
     *,
     column: str | None = None,
     by: str | Iterable[str] | None = None,
@@ -41,13 +45,13 @@ def quantiles(  # type: ignore[misc]
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
-    neighbors: str = "swap",
+    neighbors: NeighborsName = "swap",
     size: int | Mapping[Any, int] | None = None,
     missing: Any = None,
-    mechanism: str = "auto",
-    intervals: bool | float | str | Intervals | None = None,
-    rng: Any = None,
-    ledger: Ledger | None = None,
+    mechanism: AskedMechanism = "auto",
+    intervals: AskedIntervals = None,
+    rng: Bits | None = None,
+    ledger: "Ledger | None" = None,
     dataset: str | None = None,
     part: str | None = None,
     request_id: str | None = None,
@@ -141,19 +145,19 @@ def describe(
     data: Any,
     columns: Iterable[str],
     *,
-    q: float | str | Iterable[float] = SUMMARY,
+    q: AskedQuantiles = SUMMARY,
     unit: str | None = None,
     max_rows_per_unit: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
     bounds: Mapping[str, tuple[Any, Any]] | None = None,
-    neighbors: str = "swap",
+    neighbors: NeighborsName = "swap",
     size: int | None = None,
     missing: Any = None,
-    mechanism: str = "auto",
-    rng: Any = None,
-    ledger: Ledger | None = None,
+    mechanism: AskedMechanism = "auto",
+    rng: Bits | None = None,
+    ledger: "Ledger | None" = None,
     dataset: str | None = None,
     part: str | None = None,
     request_id: str | None = None,
@@ -183,7 +187,7 @@ def describe(
 
 
 def _account(
-    ledger: Ledger | None, *, dataset: str | None, part: str | None, request_id: str | None
+    ledger: "Ledger | None", *, dataset: str | None, part: str | None, request_id: str | None
 ) -> Account | None:
     if ledger is not None:
         if dataset is None:
@@ -195,25 +199,59 @@ def _account(
     return None
 
 
-def median(data: Any, **options: Any) -> Release:
+@overload
+def median(data: Any, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def median(data: Any, **options: Unpack[GroupOptions]) -> GroupedRelease: ...
+
+
+def median(data: Any, **options: Any) -> Release | GroupedRelease:
     """The private median; options as in `quantiles`."""
-    release: Release = quantiles(data, "median", **options)
+    release: Release | GroupedRelease = quantiles(data, "median", **options)
     return release
 
 
-def quartiles(data: Any, **options: Any) -> Release:
+@overload
+def quartiles(data: Any, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def quartiles(data: Any, **options: Unpack[GroupOptions]) -> GroupedRelease: ...
+
+
+def quartiles(data: Any, **options: Any) -> Release | GroupedRelease:
     """The three private quartiles; options as in `quantiles`."""
-    release: Release = quantiles(data, "quartiles", **options)
+    release: Release | GroupedRelease = quantiles(data, "quartiles", **options)
     return release
 
 
-def deciles(data: Any, **options: Any) -> Release:
+@overload
+def deciles(data: Any, **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def deciles(data: Any, **options: Unpack[GroupOptions]) -> GroupedRelease: ...
+
+
+def deciles(data: Any, **options: Any) -> Release | GroupedRelease:
     """The nine private deciles; options as in `quantiles`."""
-    release: Release = quantiles(data, "deciles", **options)
+    release: Release | GroupedRelease = quantiles(data, "deciles", **options)
     return release
 
 
-def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release:
+@overload
+def percentiles(data: Any, p: float | Iterable[float], **options: Unpack[Options]) -> Release: ...
+
+
+@overload
+def percentiles(
+    data: Any, p: float | Iterable[float], **options: Unpack[GroupOptions]
+) -> GroupedRelease: ...
+
+
+def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release | GroupedRelease:
     """Private percentiles, `p` between 0 and 100; options as in `quantiles`."""
-    release: Release = quantiles(data, require.percentages(p=p), **options)
+    release: Release | GroupedRelease = quantiles(data, require.percentages(p=p), **options)
     return release

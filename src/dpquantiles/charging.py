@@ -3,29 +3,32 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.failures import unquoted
-from dpquantiles.ledger import Ledger
-from dpquantiles.ledger.entries import canonical, digest
 from dpquantiles.privacy import Guarantee, Units
 from dpquantiles.privacy.spending import held
 from dpquantiles.request import Request, plain
+
+if TYPE_CHECKING:
+    from dpquantiles.ledger import Ledger
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
     """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
 
-    ledger: Ledger
+    ledger: "Ledger"
     dataset: str
     part: str | None = None
     request_id: str | None = None
 
     def __post_init__(self) -> None:
+        from dpquantiles.ledger import Ledger
+
         if not isinstance(self.ledger, Ledger):
             raise InvalidType(
                 "ledger must be a Ledger, such as Ledger('budget.db'), got "
@@ -39,7 +42,11 @@ def fingerprint(*named: object) -> str | None:
     A hash, because addresses may hold passwords; None where data are not named but given.
     """
     texts = [str(name) for name in named if isinstance(name, (str, Path))]
-    return digest(canonical(texts)) if texts else None
+    if not texts:
+        return None
+    from dpquantiles.ledger.entries import canonical, digest
+
+    return digest(canonical(texts))
 
 
 class Recorded(Protocol):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue
-from dpquantiles.intervals import Interval, Intervals, MeasuredRanks
+from dpquantiles.intervals import Interval, Intervals, MeasuredRanks, Subject
 from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import Guarantee
 
@@ -43,7 +43,9 @@ class Release:
             raise InvalidValue(f"value is for one quantile, got {len(self.values)}; use values")
         return self.values[0]
 
-    def interval(self, level: float | None = None, of: str | None = None) -> tuple[Interval, ...]:
+    def interval(
+        self, level: float | None = None, of: Subject | None = None
+    ) -> tuple[Interval, ...]:
         """For each quantile an interval that holds the true one with a chance of at least `level`.
 
         Without arguments, as asked for at release time. Any other level, and "data" or

@@ -7,11 +7,17 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from dpquantiles.errors import InvalidType, InvalidValue
 
-NAMED_QUANTILES: dict[str, tuple[float, ...]] = {
+QuantilesName = Literal["median", "quartiles", "deciles", "percentiles"]
+"""Quantiles that have a name; for type checkers."""
+
+AskedQuantiles: TypeAlias = float | QuantilesName | Iterable[float]
+"""Quantiles as a caller may write them."""
+
+NAMED_QUANTILES: dict[QuantilesName, tuple[float, ...]] = {
     "median": (0.5,),
     "quartiles": (0.25, 0.5, 0.75),
     "deciles": tuple(k / 10 for k in range(1, 10)),
@@ -69,15 +75,19 @@ def count(minimum: int = 0, **parameter: object) -> int:
     return number
 
 
-def choice(options: Iterable[str], **parameter: object) -> str:
+Option = TypeVar("Option", bound=str)
+
+
+def choice(options: Iterable[Option], **parameter: object) -> Option:
     """One of the named options; a near miss gets a suggestion."""
     name, value = _single(parameter)
-    known = tuple(str(option) for option in options)
+    known = {str(option): option for option in options}
     listing = ", ".join(repr(option) for option in known)
     if not isinstance(value, str):
         raise InvalidType(f"{name} must be one of {listing}, got {shown(value)}")
-    if value in known:
-        return str(value)
+    for text, option in known.items():
+        if text == value:
+            return option
     by_letters = {_letters(option): option for option in known}
     near = difflib.get_close_matches(_letters(value), by_letters, n=1, cutoff=0.5)
     hint = f"; did you mean {by_letters[near[0]]!r}?" if near else ""

@@ -1,6 +1,8 @@
 """What is loaded when: nothing that was not asked for, seen from fresh processes."""
 
+import ast
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -14,24 +16,115 @@ LIBRARIES = {"pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "matplo
 LIBRARIES |= {"duckdb", "pyspark", "ibis", "dask"}
 
 
-def loaded(code: str) -> set[str]:
-    """The top-level modules of a fresh process that ran this code."""
-    show = (
-        "import json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
-    )
+def all_loaded(code: str) -> set[str]:
+    """The modules of a fresh process that ran this code."""
+    show = "import json, sys; print(json.dumps(sorted(sys.modules)))"
     command = [sys.executable, "-W", "error", "-c", f"{code}\n{show}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level modules among them."""
+    return {name.split(".")[0] for name in all_loaded(code)}
 
 
 def release(data: str) -> str:
     return f"import dpquantiles as dpq\nassert len(dpq.median({data}, epsilon=1).values) == 1"
 
 
-def test_importing_loads_no_library() -> None:
-    modules = loaded("import dpquantiles")
-    assert "numpy" in modules
-    assert not modules & LIBRARIES
+def test_importing_loads_next_to_nothing() -> None:
+    modules = all_loaded("import dpquantiles")
+    own = {name for name in modules if name.startswith("dpquantiles")}
+    assert own == {"dpquantiles", "dpquantiles.forking", "dpquantiles.version"}
+    assert not modules & {"numpy", *LIBRARIES}
+
+
+def test_a_first_release_loads_no_ledger_no_plans_no_audits_and_no_drawings() -> None:
+    modules = all_loaded(release("[1, 2.5, None]"))
+    assert {"numpy", "dpquantiles.engine", "dpquantiles.planner.choice"} <= modules
+    others = {"ledger", "auditing", "present", "cli", "planner.plans", "planner.needs"}
+    others |= {"planner.rehearsal", "planner.reference"}
+    assert not modules & {"sqlite3", *(f"dpquantiles.{name}" for name in others)}
+
+
+def test_the_version_loads_no_command() -> None:
+    modules = all_loaded("from dpquantiles.cli import main\nassert main(['--version']) == 0")
+    assert "dpquantiles.cli.app" in modules
+    assert not modules & {"numpy", "dpquantiles.cli.commands", "dpquantiles.api"}
+
+
+PLACES: dict[str, tuple[str, ...]] = vars(dpquantiles)["_PLACES"]
+
+
+def test_names_that_load_are_those_that_type_checkers_see() -> None:
+    tree = ast.parse(Path(dpquantiles.__file__).read_text("utf-8"))
+    seen = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in seen.body if isinstance(node, ast.ImportFrom)]
+    assert {
+        str(node.module).removeprefix("dpquantiles."): tuple(name.name for name in node.names)
+        for node in imports
+    } == PLACES
+    names = {name for names in PLACES.values() for name in names}
+    assert {*names, "__version__"} == set(dpquantiles.__all__)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_name_loads_what_it_needs_when_it_is_first_used(place: str) -> None:
+    listed = ", ".join(PLACES[place])
+    all_loaded(
+        f"import dpquantiles\nfrom dpquantiles import {listed}\n"
+        f"import dpquantiles.{place} as place\n"
+        f"for name in {PLACES[place]!r}:\n"
+        "    assert name in dir(dpquantiles)\n"
+        "    assert getattr(dpquantiles, name) is getattr(place, name)"
+    )
+
+
+def test_all_names_can_be_imported_at_once_and_modules_be_named() -> None:
+    all_loaded(
+        "from dpquantiles import *\nimport dpquantiles as dpq\n"
+        "assert all(globals()[name] is getattr(dpq, name) for name in dpq.__all__)"
+    )
+    all_loaded("import dpquantiles as dpq\ndpq.privacy.total([dpq.PureDP(epsilon=1)])")
+
+
+def test_values_are_unpickled_where_nothing_was_loaded() -> None:
+    made = dpquantiles.median([1, 2], epsilon=1)
+    values = (made, made.guarantee, dpquantiles.Neighbors.SWAP, dpquantiles.UniformGrid(0, 9))
+    all_loaded(
+        f"import dpquantiles, pickle\nvalues = pickle.loads({pickle.dumps(values)!r})\n"
+        "assert isinstance(values[0], dpquantiles.Release)"
+    )
+
+
+def test_threads_may_use_the_package_first_at_the_same_time() -> None:
+    all_loaded(
+        "import threading, dpquantiles as dpq\n"
+        "names = dpq.__all__ + ['privacy', 'kinds', 'group_engine']\n"
+        "found, start = [], threading.Barrier(len(names))\n"
+        "def use(name):\n"
+        "    start.wait()\n"
+        "    found.append(getattr(dpq, name))\n"
+        "threads = [threading.Thread(target=use, args=(name,)) for name in names]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "assert len(found) == len(names)"
+    )
+
+
+def test_other_names_are_missing_and_missing_libraries_are_named() -> None:
+    for name in ("quantils", "_quantiles", "__wrapped__"):
+        with pytest.raises(AttributeError, match=rf"^module 'dpquantiles' has no .* '{name}'$"):
+            getattr(dpquantiles, name)
+    for name in ("median", "kinds"):
+        all_loaded(
+            "import sys\nsys.modules['numpy'] = None\nimport dpquantiles\n"
+            f"try:\n    dpquantiles.{name}\n"
+            "except ModuleNotFoundError as error:\n    assert error.name == 'numpy'\n"
+            "else:\n    raise SystemExit('numpy was not missed')"
+        )
 
 
 @pytest.mark.parametrize("data", ["[1, 2.5, None]", "(1, 2)", "__import__('numpy').zeros(3)"])

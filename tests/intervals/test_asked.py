@@ -42,4 +42,4 @@ def test_levels_and_subjects_are_checked() -> None:
     with pytest.raises(ValueError, match=r"^level must lie strictly between 0 and 1, got 1"):
         Intervals(1.0)
     with pytest.raises(ValueError, match=r"^of must be one of 'data', 'population', got 'people'"):
-        Intervals(of="people")
+        Intervals(of="people")  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpquantiles import Intervals
-from dpquantiles.intervals import MeasuredRanks, tails
+from dpquantiles.intervals import SUBJECTS, MeasuredRanks, tails
 from dpquantiles.intervals.tails import Floats
 from tests.intervals.test_ranks import measured
 from tests.mechanisms.mutation import mutate
@@ -52,7 +52,7 @@ def recorded(asked: Intervals, *, public: bool) -> tuple[list[float], list[int]]
 def check_chances(*, public: bool) -> None:
     """All that one end may miss by is half of what the level leaves, and nearly all of that."""
     for level in LEVELS:
-        for of, steps in (("data", 1), ("population", 2 if public else 3)):
+        for of, steps in zip(SUBJECTS, (1, 2 if public else 3), strict=True):
             chances, _ = recorded(Intervals(level, of=of), public=public)
             assert len(chances) == steps
             left = (1 - Fraction(level)) / 2

@@ -18,13 +18,15 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.data import flight_delays
+from dpquantiles.intervals import SUBJECTS, Subject
 from dpquantiles.kernels import draws
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed, shares
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.mechanisms.registry import MechanismName
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureDP
 
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
-BUDGETS = {
+BUDGETS: dict[str, dict[str, Any]] = {
     "pure": {"epsilon": 1.0},
     "approximate": {"epsilon": 1.0, "delta": 1e-6},
     "concentrated": {"rho": 0.5},
@@ -114,7 +116,7 @@ def test_quantiles_too_close_for_a_mechanism_are_refused_by_public_numbers() -> 
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"slice_quantiles"}))
-def test_mechanisms_can_be_bracketed(name: str) -> None:
+def test_mechanisms_can_be_bracketed(name: MechanismName) -> None:
     profile = MECHANISMS[name].profile
     values = np.linspace(-50, 50, 4000)
     for kind, neighbors in itertools.product(profile.kinds, profile.neighbors):
@@ -186,7 +188,9 @@ def test_what_a_mechanism_cannot_meet_is_refused_at_once() -> None:
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 @pytest.mark.parametrize("data", [[], [3.0], [7.0] * 50, [math.nan, 1e300] * 9], ids=str)
 @pytest.mark.parametrize("of", ["data", "population"])
-def test_any_data_give_valid_intervals(data: list[float], neighbors: str, of: str) -> None:
+def test_any_data_give_valid_intervals(
+    data: list[float], neighbors: NeighborsName, of: Subject
+) -> None:
     for epsilon, q in itertools.product((1e-4, 1.0, 1e5), ([0.0, 1.0], [0.5, 0.5, 0.500001])):
         release = dpq.quantiles(
             np.array(data, dtype=np.float64),
@@ -228,7 +232,7 @@ def test_clamped_ends_are_open_and_coarse_ones_lie_further_out() -> None:
 
 def test_an_interval_for_the_data_is_never_wider_than_for_the_population() -> None:
     narrower = 0
-    for trial, of in itertools.product(range(10), ("data", "population")):
+    for trial, of in itertools.product(range(10), SUBJECTS):
         release = dpq.quartiles(
             np.random.default_rng(trial).normal(0, 5, 2000),
             epsilon=1.0,
@@ -306,7 +310,7 @@ def test_intervals_hold_the_quantiles_of_the_data(shape: str, neighbors: str) ->
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_intervals_hold_the_quantiles_of_the_population(neighbors: str) -> None:
+def test_intervals_hold_the_quantiles_of_the_population(neighbors: NeighborsName) -> None:
     q, covered, trials = np.array([0.1, 0.5, 0.9]), np.zeros(3), 120
     truth = stats.norm.ppf(q, 0, 5)
     for trial in range(trials):

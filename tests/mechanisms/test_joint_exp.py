@@ -19,7 +19,7 @@ from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import precision
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import Neighbors, NeighborsName, PureDP
 from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
 
@@ -205,7 +205,7 @@ def test_a_billion_ties() -> None:
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-2, 1.0, 50.0, 1e3, 1e6])
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 @pytest.mark.parametrize("m", [1, 9, 29])
-def test_any_reasonable_epsilon_works(epsilon: float, neighbors: str, m: int) -> None:
+def test_any_reasonable_epsilon_works(epsilon: float, neighbors: NeighborsName, m: int) -> None:
     q = [(k + 1) / (m + 1) for k in range(m)]
     data = np.random.default_rng(0).normal(0, 5, 500)
     size = 500 if neighbors == "add-remove" else None
@@ -379,7 +379,7 @@ def test_more_answers_than_its_precision_allows_are_refused() -> None:
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-307, 1e-100, 1e-17])
 def test_hopeless_budgets_are_refused_in_words(
-    epsilon: float, neighbors: str, reach: int | None
+    epsilon: float, neighbors: NeighborsName, reach: int | None
 ) -> None:
     # A fifth of the least double, which would buy a private count, is nothing.
     with pytest.raises(ValueError, match=r"larger epsilon|epsilon must be positive .* got 0\.0"):

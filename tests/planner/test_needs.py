@@ -57,4 +57,4 @@ def test_other_parameters_are_checked_too() -> None:
     with pytest.raises(TypeError, match=r"^epsilon must be given"):
         dpq.size_for(rank_error=0.1, **OPTIONS)
     with pytest.raises(ValueError, match=r"^mechanism must be one of"):
-        dpq.epsilon_for(rank_error=0.1, size=10, mechanism="best", **OPTIONS)
+        dpq.epsilon_for(rank_error=0.1, size=10, mechanism="best", **OPTIONS)  # type: ignore[arg-type]

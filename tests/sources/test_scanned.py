@@ -13,6 +13,7 @@ import dpquantiles as dpq
 from dpquantiles.errors import ScanFailed
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
+from dpquantiles.privacy import NeighborsName
 from dpquantiles.sources import scanned
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.numbers import Numbers
@@ -67,7 +68,7 @@ def test_a_release_takes_two_scans() -> None:
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_steps_that_hold_whole_bins_need_no_second_scan(neighbors: str) -> None:
+def test_steps_that_hold_whole_bins_need_no_second_scan(neighbors: NeighborsName) -> None:
     counting = Counting()
     source = LazyColumn(counting.watch(lazy([1, 2, 2, 3, 10**9] * 100)))
     release = dpq.median(source, epsilon=100, neighbors=neighbors, bounds=(0, 9))

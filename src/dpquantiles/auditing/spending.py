@@ -100,8 +100,8 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
             RECORDS,
             mechanism.q,
             bounds=(0, 1000),
-            mechanism=name,
-            neighbors=str(budget.neighbors),
+            mechanism=mechanism.name,
+            neighbors=budget.neighbors,
             size=size,
             **_asked(budget),
         )
@@ -116,7 +116,7 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
             yield sum(parts, Fraction(0)) / Fraction(mechanism.guarantee.amount)
 
 
-def _asked(budget: Guarantee) -> dict[str, float]:
+def _asked(budget: Guarantee) -> dict[str, Any]:
     delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
     return {budget.measure: budget.amount, **delta}
 

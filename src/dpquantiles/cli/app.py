@@ -1,4 +1,4 @@
-"""The commands together, and the one place where an exception becomes a line and an exit code."""
+"""The command line as a whole: the one place where an exception becomes a line and an exit code."""
 
 import re
 import sys
@@ -9,23 +9,10 @@ import typer
 from typer.main import get_command
 
 from dpquantiles.cli import screen
-from dpquantiles.cli.audit import audit
-from dpquantiles.cli.demo import demo
-from dpquantiles.cli.doctor import doctor
-from dpquantiles.cli.ledger import ledger
-from dpquantiles.cli.mechanisms import mechanisms
-from dpquantiles.cli.plan import plan
-from dpquantiles.cli.release import release
 from dpquantiles.errors import BudgetExceeded, PublicError
 from dpquantiles.version import __version__
 
 USAGE, REFUSED, INTERRUPTED = 2, 3, 130
-
-app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def _show_version(wanted: bool) -> None:
@@ -34,7 +21,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _describe(
     version: Annotated[
         bool,
@@ -44,13 +30,19 @@ def _describe(
     """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 
-app.command()(release)
-app.command()(plan)
-app.add_typer(ledger, name="ledger")
-app.command()(mechanisms)
-app.command()(demo)
-app.command()(doctor)
-app.command()(audit)
+def _application(given: Sequence[str]) -> typer.Typer:
+    """All commands; the version needs none of them, nor anything that they load."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_describe)
+    if given != ["--version"]:
+        from dpquantiles.cli.commands import add_commands
+
+        add_commands(app)
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen.accept_any_text()
     try:
-        code = get_command(app).main(
+        code = get_command(_application(given)).main(
             args=given or ["--help"], prog_name="dpquantiles", standalone_mode=False
         )
     except (KeyboardInterrupt, typer.Abort):

@@ -93,12 +93,12 @@ def budget(epsilon: str | None, delta: str | None, rho: str | None, neighbors: s
 
 def intervals(level: str | None, of: str) -> Intervals | None:
     """Intervals at a level, of the data or of the population."""
-    require.choice(SUBJECTS, intervals_of=of)
+    subject = require.choice(SUBJECTS, intervals_of=of)
     if level is None:
-        if of != DATA:
+        if subject != DATA:
             raise InvalidValue(f"intervals must be given with intervals-of, got {of!r} alone")
         return None
-    return Intervals(require_level(intervals=number("intervals", level, "0.95")), of)
+    return Intervals(require_level(intervals=number("intervals", level, "0.95")), subject)
 
 
 def account(

@@ -12,10 +12,10 @@ from dpquantiles.grid import Grid
 from dpquantiles.group_engine import USUAL_GROUP
 from dpquantiles.kinds import named
 from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.planner import Plan, epsilon_for
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
-from dpquantiles.planner.plans import planned
-from dpquantiles.planner.reference import reference
+from dpquantiles.planner.needs import epsilon_for
+from dpquantiles.planner.plans import Plan, planned
+from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
 from dpquantiles.request import Request
@@ -174,8 +174,8 @@ def _enough(
         q=q,
         delta=None if delta is None else arguments.number("delta", delta, "1e-6"),
         grid=grid,
-        neighbors=neighbors,
-        data=data,
+        neighbors=require.choice(Neighbors, neighbors=neighbors),
+        data=require.choice(SHAPES, data=data),
         spread=spread,
     )
     screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")

@@ -4,7 +4,9 @@ from dpquantiles.intervals.asked import (
     DATA,
     POPULATION,
     SUBJECTS,
+    AskedIntervals,
     Intervals,
+    Subject,
     require_intervals,
     require_level,
 )
@@ -14,9 +16,11 @@ __all__ = [
     "DATA",
     "POPULATION",
     "SUBJECTS",
+    "AskedIntervals",
     "Interval",
     "Intervals",
     "MeasuredRanks",
+    "Subject",
     "require_intervals",
     "require_level",
 ]

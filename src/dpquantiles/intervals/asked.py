@@ -1,13 +1,16 @@
 """Intervals as they are asked for: at which level, and for the quantiles of what."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
 
-DATA, POPULATION = "data", "population"
-SUBJECTS = (DATA, POPULATION)
+Subject = Literal["data", "population"]
+
+DATA: Final = "data"
+POPULATION: Final = "population"
+SUBJECTS: tuple[Subject, ...] = (DATA, POPULATION)
 
 DEFAULT_LEVEL = 0.95
 LARGEST_LEVEL = 1 - 1e-6
@@ -24,11 +27,15 @@ class Intervals:
     """
 
     level: float = DEFAULT_LEVEL
-    of: str = DATA
+    of: Subject = DATA
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", require_level(level=self.level))
         require.choice(SUBJECTS, of=self.of)
+
+
+AskedIntervals: TypeAlias = bool | float | Subject | Intervals | None
+"""Intervals as a caller may write them."""
 
 
 def require_level(**parameter: object) -> float:

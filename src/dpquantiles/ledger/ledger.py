@@ -24,7 +24,7 @@ from dpquantiles.ledger.books import (
 from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
-from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
 from dpquantiles.release import Release
 from dpquantiles.version import __version__
@@ -56,7 +56,7 @@ class Ledger:
         epsilon: float | None = None,
         delta: float | None = None,
         rho: float | None = None,
-        neighbors: str | None = None,
+        neighbors: NeighborsName | None = None,
         clock: Callable[[], dt.datetime] = utc_now,
     ) -> None:
         self.path = Path(path).resolve()  # locks stand beside the file: one name, one lock

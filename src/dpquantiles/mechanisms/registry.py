@@ -1,6 +1,6 @@
 """The mechanisms by name, and the choice of one that can meet a budget."""
 
-from typing import Any
+from typing import Any, Literal
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
@@ -16,6 +16,22 @@ from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.privacy import Guarantee
+
+MechanismName = Literal[
+    "joint_exp",
+    "recursive_joint_exp",
+    "fitted",
+    "adaptive_tree",
+    "agg_tree",
+    "approx_quantiles",
+    "slice_quantiles",
+    "above_threshold",
+    "ind_exp",
+    "app_ind_exp",
+    "csmooth",
+    "paper_joint_exp",
+]
+"""The names for type checkers, which cannot read them from the classes."""
 
 MECHANISMS: dict[str, Any] = {
     mechanism.name: mechanism

@@ -1,17 +1,9 @@
-"""The planner: predicted errors and the choice of a mechanism, from public numbers only."""
+"""The planner: predicted errors and the choice of a mechanism, from public numbers only.
 
-from dpquantiles.planner.choice import AUTO, Choice, answers, choose
-from dpquantiles.planner.needs import epsilon_for, size_for
-from dpquantiles.planner.plans import Estimate, Plan, plan
+Plans (`plans.py`) and their inverse (`needs.py`) are imported from where they are: a release needs
+the choice alone.
+"""
 
-__all__ = [
-    "AUTO",
-    "Choice",
-    "Estimate",
-    "Plan",
-    "answers",
-    "choose",
-    "epsilon_for",
-    "plan",
-    "size_for",
-]
+from dpquantiles.planner.choice import AUTO, AskedMechanism, Choice, answers, choose
+
+__all__ = ["AUTO", "AskedMechanism", "Choice", "answers", "choose"]

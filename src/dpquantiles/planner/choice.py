@@ -16,7 +16,7 @@ it.
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.intervals import Intervals
@@ -24,10 +24,14 @@ from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms import JointExp
 from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.planner import tables
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 
-AUTO = "auto"
+AUTO: Final = "auto"
+
+AskedMechanism: TypeAlias = MechanismName | Literal["auto"]
+"""A mechanism as a caller may name it."""
 
 
 class Allowed(NamedTuple):

@@ -1,7 +1,7 @@
 """The inverse of a plan: the smallest epsilon, or the fewest records, for a wanted accuracy."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from dpquantiles import privacy, require
@@ -10,7 +10,9 @@ from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
 from dpquantiles.planner.plans import estimate, planned_grid
-from dpquantiles.planner.reference import reference
+from dpquantiles.planner.reference import Shape, reference
+from dpquantiles.privacy import NeighborsName
+from dpquantiles.require import AskedQuantiles
 
 PRECISION = 1.02
 """Answers are the smallest up to this factor."""
@@ -26,15 +28,15 @@ def epsilon_for(
     *,
     rank_error: float,
     size: int,
-    q: float | str | Iterable[float],
+    q: AskedQuantiles,
     delta: float | None = None,
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
-    neighbors: str = "swap",
-    data: str = "even",
+    neighbors: NeighborsName = "swap",
+    data: Shape = "even",
     spread: Any = None,
-    mechanism: str = choice.AUTO,
+    mechanism: choice.AskedMechanism = choice.AUTO,
 ) -> float:
     """The smallest epsilon at which 95 % of releases are off by at most `rank_error`.
 
@@ -63,17 +65,17 @@ def epsilon_for(
 def size_for(
     *,
     rank_error: float,
-    q: float | str | Iterable[float],
+    q: AskedQuantiles,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
-    neighbors: str = "swap",
-    data: str = "even",
+    neighbors: NeighborsName = "swap",
+    data: Shape = "even",
     spread: Any = None,
-    mechanism: str = choice.AUTO,
+    mechanism: choice.AskedMechanism = choice.AUTO,
 ) -> int:
     """The fewest records with which 95 % of releases are off by at most `rank_error`.
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
-from dpquantiles.intervals import Intervals, require_intervals
+from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
-from dpquantiles.planner.reference import Reference, reference
+from dpquantiles.planner.reference import Reference, Shape, reference
 from dpquantiles.planner.rehearsal import most_draws, rehearse
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName
+from dpquantiles.require import AskedQuantiles
 
 Floats = NDArray[np.float64]
 
@@ -155,17 +156,17 @@ class Plan:
 def plan(
     *,
     size: int,
-    q: float | str | Iterable[float],
+    q: AskedQuantiles,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
-    neighbors: str = "swap",
-    data: str = "even",
+    neighbors: NeighborsName = "swap",
+    data: Shape = "even",
     spread: Any = None,
-    intervals: bool | float | str | Intervals | None = None,
+    intervals: AskedIntervals = None,
 ) -> Plan:
     """How accurate private quantiles will be: no data needed, nothing spent.
 

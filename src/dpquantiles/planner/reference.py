@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +241,10 @@ def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[P
     return tuple(Piece(share, place, width) for share, place in zip(shares, places, strict=True))
 
 
-SHAPES: dict[str, Callable[[int, Grid, int, int, str, int], Reference]] = {
+Shape = Literal["even", "smooth", "clustered", "tied"]
+"""What records may be assumed to be like."""
+
+SHAPES: dict[Shape, Callable[[int, Grid, int, int, str, int], Reference]] = {
     "even": even,
     "smooth": smooth,
     "clustered": clustered,

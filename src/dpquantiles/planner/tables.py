@@ -1,15 +1,15 @@
 """The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
 
 Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
-mechanism, for one grid, shape of data, number of records and number of quantiles, and over
-`SAMPLES` data sets of that shape. Smooth records are drawn at random: on evenly spaced ones a tree
+mechanism, for one grid, shape of data, number of records and number of quantiles, and over several
+data sets of that shape. Smooth records are drawn at random: on evenly spaced ones a tree
 with few leaves would look better than it is. Clusters and ties have other sizes in every data set:
 whether a quantile lies at the edge of one or inside it matters more than the mechanism.
 Errors have no scale of their own: a budget that raises the rate of a mechanism by a factor r gives
 1/r of the error that r times as many records have at epsilon = 1, so that the table serves every
 budget. Only on random records trees do have one, because they do not see what lies inside a cell;
 so smooth records are also measured at epsilon = `STRONG`, in the same units.
-`measured` makes one entry; `python -m experiments.choice_table` makes all of them.
+`measured.py` makes one entry; `python -m experiments.choice_table` makes all of them.
 """
 
 import json
@@ -19,11 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid
-from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.adaptive_tree import COARSE
-from dpquantiles.planner.reference import FLOAT_SPREAD, WHOLE_NUMBERS, reference
-from dpquantiles.planner.rehearsal import rehearse
-from dpquantiles.privacy import PureDP
 
 CANDIDATES = ("joint_exp", "fitted", "recursive_joint_exp", "adaptive_tree", "agg_tree")
 """Mechanisms of the registry that are the most accurate one somewhere; joint_exp reads least."""
@@ -51,40 +47,6 @@ the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """From how many points on a grid is taken for the one of this name."""
-
-SPREAD = 0.1
-"""Of grids with bounds; without them it is that of `reference`."""
-
-SAMPLES = 16
-"""Data sets behind every entry: what lies at the quantiles matters as much as what is drawn."""
-
-OCTAVES = 2
-"""Smooth records spread over parts of the grid whose lengths differ by so many factors of two: over
-an unlucky length, all cells of a tree are cut once too often at the same time."""
-
-
-def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
-    """One entry of the table, from so many draws on each data set."""
-    epsilon = STRONG if data == STRONG_DATA else 1.0
-    kind = "smooth" if data == STRONG_DATA else data
-    q = tuple(k / (m + 1) for k in range(1, m + 1))
-    mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
-    octave = OCTAVES / SAMPLES if kind == "smooth" else 0.0
-    views = (
-        reference(
-            kind, round(n / epsilon), GRIDS[grid], spread_of(grid, 2 ** (octave * seed)), seed
-        )
-        for seed in range(SAMPLES)
-    )
-    mean = sum(float(rehearse(mechanism, view, draws).mean()) for view in views) / SAMPLES
-    return mean * epsilon
-
-
-def spread_of(grid: str, times: float) -> Any:
-    """The spread of records on a grid of the table, or so many times as wide."""
-    if grid == "integers":
-        return (0, round(times * WHOLE_NUMBERS))
-    return times * (FLOAT_SPREAD if grid == "float" else SPREAD)
 
 
 @lru_cache(maxsize=1)

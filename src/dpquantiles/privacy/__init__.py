@@ -20,7 +20,7 @@ from dpquantiles.privacy.guarantees import (
     budget,
     from_dict,
 )
-from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.neighbors import Neighbors, NeighborsName
 from dpquantiles.privacy.units import Units, all_rows, per_row, share_of
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ApproxDP",
     "Guarantee",
     "Neighbors",
+    "NeighborsName",
     "PureDP",
     "Units",
     "all_rows",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 
 class Neighbors(StrEnum):
@@ -26,3 +27,7 @@ class Neighbors(StrEnum):
                 f"{one} replaced by {other} of the same {columns}; {count} per {columns} is public"
             )
         return f"{one} replaced by {other}; {count} is public"
+
+
+NeighborsName: TypeAlias = Neighbors | Literal["swap", "add-remove"]
+"""The relation as a caller may write it."""
