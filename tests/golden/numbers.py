@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -301,7 +301,8 @@ def _measured() -> Iterator[Case]:
             size=size,
             ends=(None, None),
         )
-        for q, subject in product((0.0, 0.1, 0.5, 0.8, 1.0), ("data", "population")):
+        subjects: tuple[Literal["data", "population"], ...] = ("data", "population")
+        for q, subject in product((0.0, 0.1, 0.5, 0.8, 1.0), subjects):
             wanted = Intervals(level=0.8, of=subject)
             named = f"interval {rate} {share} {size} {q} {subject}"
             yield case(named, ranks.interval, q, 3, wanted)

@@ -359,7 +359,8 @@ def test_nanoseconds_of_parquet_files(tmp_path: Path, zone: str | None) -> None:
     table = pa.table({"x": moments, "g": ["a"] * len(moments)})
     path = str(tmp_path / "moments.parquet")
     pq.write_table(table, path)
-    for options in ({}, {"by": "g", "keys": ["a"]}):
+    asked: tuple[dict[str, Any], ...] = ({}, {"by": "g", "keys": ["a"]})
+    for options in asked:
         found = (
             dpq.quantiles(data, [0.5], column="x", epsilon=1, rng=random.Random(1), **options)
             for data in (path, table)
