@@ -1,4 +1,4 @@
-"""What the library states: every constant, and every parameter that may be left out.
+"""What the library states: constants, parameters that may be left out, and how much is remembered.
 
 Also how a call is written down, with its answer or its refusal.
 """
@@ -96,6 +96,8 @@ def _defaults(where: str, thing: Any) -> Iterator[Case]:
     stated = vars(thing) if inspect.isclass(thing) else {}
     functions = {where: thing, **{f"{where}.{name}": found for name, found in stated.items()}}
     for name, found in functions.items():
+        if hasattr(found, "cache_parameters"):
+            yield case(f"{name} remembers", found.cache_parameters)
         if isinstance(found, FunctionType):
             for parameter in inspect.signature(found).parameters.values():
                 if isinstance(parameter.default, PLAIN):
