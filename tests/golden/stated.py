@@ -102,6 +102,9 @@ def _defaults(where: str, thing: Any) -> Iterator[Case]:
             for parameter in inspect.signature(found).parameters.values():
                 if isinstance(parameter.default, PLAIN):
                     yield case(f"{name}({parameter.name})", repr, parameter.default)
+    if dataclasses.is_dataclass(thing):
+        by_name = [one.name for one in dataclasses.fields(thing) if one.kw_only]
+        yield case(f"{where} by name", list, by_name)
     for name, value in sorted(stated.items()):
         if name == "profile" or (isinstance(value, PLAIN) and not name.startswith("_")):
             yield case(f"{where}.{name}", repr, value)
