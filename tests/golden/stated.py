@@ -1,4 +1,4 @@
-"""What the library states: every constant, and every parameter that may be left out.
+"""What the library states: constants, parameters that may be left out, and how much is remembered.
 
 Also how a call is written down, with its answer or its refusal.
 """
@@ -96,10 +96,15 @@ def _defaults(where: str, thing: Any) -> Iterator[Case]:
     stated = vars(thing) if inspect.isclass(thing) else {}
     functions = {where: thing, **{f"{where}.{name}": found for name, found in stated.items()}}
     for name, found in functions.items():
+        if hasattr(found, "cache_parameters"):
+            yield case(f"{name} remembers", found.cache_parameters)
         if isinstance(found, FunctionType):
             for parameter in inspect.signature(found).parameters.values():
                 if isinstance(parameter.default, PLAIN):
                     yield case(f"{name}({parameter.name})", repr, parameter.default)
+    if dataclasses.is_dataclass(thing):
+        by_name = [one.name for one in dataclasses.fields(thing) if one.kw_only]
+        yield case(f"{where} by name", list, by_name)
     for name, value in sorted(stated.items()):
         if name == "profile" or (isinstance(value, PLAIN) and not name.startswith("_")):
             yield case(f"{where}.{name}", repr, value)
