@@ -20,19 +20,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpquantiles as dpq
-from dpquantiles.intervals import SUBJECTS, Subject
 from experiments.interval_data import DATA, there
 
 LEVEL = 0.95
 COUNTS = (1, 3, 9)
 SIZES = (1000, 20_000)
 EPSILONS = (0.1, 1.0, 5.0)
+Subject = Literal["data", "population"]
+SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 NEIGHBORS = ("swap", "add-remove")
 MOST_SECONDS, FEWEST_TRIALS = 6.0, 100
 """A cell gets fewer trials when all of them would take longer."""
