@@ -47,7 +47,6 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         ("numpy", "importlib.resources._common", "np.arange(300.0)"),
         ("numpy", "dpquantiles.group_engine", "np.arange(300.0)"),
         ("pandas", "narwhals.stable.v2", "pandas.Series(np.arange(300.0))"),
-        ("polars", "narwhals._polars.namespace", "polars.Series(np.arange(300.0))"),
     ],
 )
 def test_a_child_does_not_wait_for_a_module_that_another_thread_was_loading(
