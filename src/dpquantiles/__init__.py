@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         DemandTooLarge,
         LedgerError,
         MissingBackend,
+        PublicError,
+        ReleaseFailed,
         ScanFailed,
     )
     from dpquantiles.grid import FloatGrid, UniformGrid
@@ -48,8 +50,10 @@ __all__ = [
     "MissingBackend",
     "Neighbors",
     "Plan",
+    "PublicError",
     "PureDP",
     "Release",
+    "ReleaseFailed",
     "ScanFailed",
     "UniformGrid",
     "__version__",
@@ -69,7 +73,10 @@ _PLACES = {
     "api": ("deciles", "describe", "median", "percentiles", "quantiles", "quartiles"),
     "auditing": ("Audit", "audit"),
     "described": ("Description",),
-    "errors": ("BudgetExceeded", "DemandTooLarge", "LedgerError", "MissingBackend", "ScanFailed"),
+    "errors": (
+        *("BudgetExceeded", "DemandTooLarge", "LedgerError", "MissingBackend"),
+        *("PublicError", "ReleaseFailed", "ScanFailed"),
+    ),
     "grid": ("FloatGrid", "UniformGrid"),
     "grouped": ("GroupedRelease",),
     "intervals": ("Interval", "Intervals"),
