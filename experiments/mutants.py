@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from cosmic_ray import plugins
@@ -32,6 +31,7 @@ from cosmic_ray.mutating import mutate_code
 
 from experiments import mutant_tests, progress, rows
 from experiments.mutant_tests import SURVIVED
+from experiments.wilson import score
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/dpquantiles")
@@ -245,15 +245,6 @@ def first_failure(tree: Path, files: Sequence[str]) -> rows.Found:
         if found["outcome"] != SURVIVED:
             break
     return found
-
-
-def score(killed: int, tried: int, level: float = 0.95) -> tuple[float, float, float]:
-    """The share that was killed, and Wilson's interval for that of all mutants."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share, extra = killed / tried, z**2 / tried
-    center = (share + extra / 2) / (1 + extra)
-    half = z / (1 + extra) * (share * (1 - share) / tried + extra / tried / 4) ** 0.5
-    return share, center - half, center + half
 
 
 def report(chosen: list[Mutant], found: rows.Rows, total: int) -> str:

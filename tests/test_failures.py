@@ -213,7 +213,7 @@ def test_a_keyboard_interrupt_within_duckdb_stays_one(
 
 OWN = {name for name, error in vars(errors).items() if isinstance(error, type)}
 INTERNAL = {"LookupError", "KeyError", "Broken", "FileNotFoundError", "IsADirectoryError"}
-INTERNAL |= {"FileExistsError", "KeyboardInterrupt"}
+INTERNAL |= {"FileExistsError", "KeyboardInterrupt", "AttributeError"}
 """Errors that never leave the library, are of the protocols of Python, or name files alone."""
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cosmic_ray", reason="mutants are made by the extra of that name")
 
-from experiments import mutants, rows
+from experiments import mutants, rows, wilson
 from experiments.mutant_tests import KILLED, SURVIVED
 
 SMALL = Path("src/dpquantiles/mechanisms/count.py")
@@ -76,11 +76,11 @@ def test_tests_near_a_module_come_first() -> None:
 def test_a_score_has_an_interval_that_narrows() -> None:
     widths = []
     for tried in (20, 200, 2000):
-        share, low, high = mutants.score(tried * 19 // 20, tried)
+        share, low, high = wilson.score(tried * 19 // 20, tried)
         assert low < share == 0.95 < high < 1
         widths.append(high - low)
     assert all(a > b for a, b in pairwise(widths))
-    assert mutants.score(10, 10)[2] == pytest.approx(1.0)
+    assert wilson.score(10, 10)[2] == pytest.approx(1.0)
 
 
 def test_a_report_names_survivors_and_leaves_out_what_was_not_tried() -> None:
