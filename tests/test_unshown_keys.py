@@ -13,7 +13,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources.coded import MARK, read
-from tests.conftest import require_library
+from tests.sources.origins import in_dask, in_duckdb, in_ibis
 
 EACH = 200
 VALUES = pa.array(np.arange(3.0 * EACH + 1) % 100)
@@ -37,36 +37,14 @@ COLUMNS = {
 }
 
 
-def duckdb_table(table: pa.Table) -> Any:
-    require_library("DuckDB", "duckdb")
-    import duckdb
-
-    return duckdb.from_arrow(table)
-
-
-def ibis_table(table: pa.Table) -> Any:
-    require_library("Ibis", "ibis", "duckdb")
-    import ibis
-
-    return ibis.memtable(table)
-
-
-def dask_table(table: pa.Table) -> Any:
-    require_library("Dask", "dask")
-    import dask.dataframe as dd
-
-    frame: Any = dd
-    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3)
-
-
 LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
     "pyarrow": lambda table: table,
     "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": pl.from_arrow,
     "polars lazy": lambda table: pl.DataFrame(table).lazy(),
-    "duckdb": duckdb_table,
-    "ibis": ibis_table,
-    "dask": dask_table,
+    "duckdb": in_duckdb,
+    "ibis": in_ibis,
+    "dask": lambda table: in_dask(table, parts=3),
 }
 each_library = pytest.mark.parametrize("library", LIBRARIES)
 each_column = pytest.mark.parametrize("column", COLUMNS)

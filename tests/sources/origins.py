@@ -89,11 +89,30 @@ def _polars_files(table: pa.Table, folder: Path) -> Any:
     return pl.scan_parquet(_files(table, folder))
 
 
-def _duckdb(table: pa.Table) -> Any:
+def in_duckdb(table: pa.Table) -> Any:
+    """As a relation of DuckDB."""
     require_library("DuckDB", "duckdb")
     import duckdb
 
     return duckdb.from_arrow(table)
+
+
+def in_ibis(table: pa.Table) -> Any:
+    """As a table of DuckDB behind Ibis."""
+    require_library("Ibis", "ibis", "duckdb")
+    import ibis
+
+    return ibis.memtable(table)
+
+
+def in_dask(table: pa.Table, parts: int = 2) -> Any:
+    """As a frame of Dask with the types of Arrow."""
+    require_library("Dask", "dask")
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame: Any = dd
+    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=parts)
 
 
 def _files(table: pa.Table, folder: Path) -> str:
@@ -135,7 +154,7 @@ def make(engine: str, table: pa.Table, request: pytest.FixtureRequest) -> Any:
     """A table with the column x in an engine."""
     memory: dict[str, Make] = {"pandas": _pandas, "modin": _modin, "polars": _polars}
     memory |= {"pyarrow": lambda same: same, "polars lazy": lambda t: _polars(t).lazy()}
-    memory |= {"duckdb": _duckdb, "dask": _dask}
+    memory |= {"duckdb": in_duckdb, "dask": _dask}
     if engine in memory:
         return memory[engine](table)
     if engine == "polars files":

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpquantiles.sources import units
 from dpquantiles.sources.tables import Table, open_table
-from tests.conftest import require_library
+from tests.sources.origins import in_duckdb, in_ibis
 
 UNITS = 3000
 VALUES: dict[str, list[Any]] = {
@@ -23,24 +23,10 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-def duckdb_table(table: pa.Table) -> Any:
-    require_library("DuckDB", "duckdb")
-    import duckdb
-
-    return duckdb.from_arrow(table)
-
-
-def ibis_table(table: pa.Table) -> Any:
-    require_library("Ibis", "ibis", "duckdb")
-    import ibis
-
-    return ibis.memtable(table)
-
-
 ENGINES: dict[str, Callable[[pa.Table], Any]] = {
     "polars lazy": lambda table: pl.DataFrame(table).lazy(),
-    "duckdb": duckdb_table,
-    "ibis": ibis_table,
+    "duckdb": in_duckdb,
+    "ibis": in_ibis,
 }
 
 

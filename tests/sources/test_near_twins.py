@@ -19,7 +19,7 @@ import pytest
 
 from dpquantiles.sources import units
 from dpquantiles.sources.tables import open_table
-from tests.conftest import require_library
+from tests.sources.origins import in_dask, in_duckdb, in_ibis
 
 REPEATED = 1_729_989_000_000_000
 """Half past two in Berlin on the day that its clocks go back, for the first time, in µs."""
@@ -82,36 +82,14 @@ def in_chunks(table: pa.Table) -> pa.Table:
     return pa.concat_tables([table.slice(0, 1), table.slice(1, 1), table.slice(2)])
 
 
-def duckdb_table(table: pa.Table) -> Any:
-    require_library("DuckDB", "duckdb")
-    import duckdb
-
-    return duckdb.from_arrow(table)
-
-
-def ibis_table(table: pa.Table) -> Any:
-    require_library("Ibis", "ibis", "duckdb")
-    import ibis
-
-    return ibis.memtable(table)
-
-
-def dask_table(table: pa.Table) -> Any:
-    require_library("Dask", "dask")
-    import dask.dataframe as dd
-
-    frame: Any = dd
-    return frame.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=2)
-
-
 ENGINES: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": pl.from_arrow,
     "polars lazy": lambda table: pl.DataFrame(table).lazy(),
     "pyarrow": in_chunks,
-    "duckdb": duckdb_table,
-    "ibis": ibis_table,
-    "dask": dask_table,
+    "duckdb": in_duckdb,
+    "ibis": in_ibis,
+    "dask": in_dask,
 }
 
 
