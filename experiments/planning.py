@@ -23,7 +23,7 @@ import numpy as np
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import registry
-from dpquantiles.planner.plans import estimate
+from dpquantiles.planner.estimates import estimate
 from dpquantiles.planner.reference import reference
 from dpquantiles.planner.rehearsal import rank_errors
 from dpquantiles.privacy import PureDP

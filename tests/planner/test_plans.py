@@ -11,7 +11,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import MECHANISMS, registry
-from dpquantiles.planner.plans import upper_points
+from dpquantiles.planner.estimates import upper_points
 from dpquantiles.planner.reference import Shape
 from dpquantiles.planner.rehearsal import rank_errors
 

@@ -9,7 +9,8 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
-from dpquantiles.planner.plans import estimate, planned_grid
+from dpquantiles.planner.estimates import estimate
+from dpquantiles.planner.plans import planned_grid
 from dpquantiles.planner.reference import Shape, reference
 from dpquantiles.privacy import NeighborsName
 from dpquantiles.require import AskedQuantiles

@@ -7,30 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms import MECHANISMS, registry
-from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice
+from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
-from dpquantiles.planner.rehearsal import most_draws, rehearse
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName
 from dpquantiles.require import AskedQuantiles
-
-Floats = NDArray[np.float64]
 
 FORMAT = 1
 """Version of the JSON layout."""
 
-LEVEL = 0.95
-CAUTION = 2.5
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
@@ -43,27 +36,6 @@ OTHER_DRAWS, SLOW_DRAWS = {12: 512, math.inf: 128}, 64
 
 MOST_QUANTILES = {"joint_exp": 400, "above_threshold": 3, "slice_quantiles": 100}
 """Mechanisms that are slow, or hopeless, for more quantiles than this are left out of a plan."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """The rank errors that one mechanism will have: per quantile, in the order asked."""
-
-    mechanism: str
-    expected: tuple[float, ...]
-    """Mean errors, in ranks."""
-    bound: tuple[float, ...]
-    """Errors that 95 % of releases stay within, each quantile by itself, in ranks."""
-
-    @property
-    def mean(self) -> float:
-        """The expected error, averaged over the quantiles."""
-        return math.fsum(self.expected) / len(self.expected)
-
-    @property
-    def worst(self) -> float:
-        """The largest bound."""
-        return max(self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,51 +238,6 @@ def unsuited(name: str, budget: Guarantee, m: int) -> str:
     if most is not None and m > most:
         return f"slow or hopeless for more than {most} quantiles"
     return ""
-
-
-def estimate(
-    name: str,
-    budget: Guarantee,
-    q: tuple[float, ...],
-    view: Reference,
-    draws: int | None = None,
-    intervals: Intervals | None = None,
-) -> Estimate:
-    """The errors of one mechanism on a reference data set, from so many draws at most."""
-    distinct = tuple(sorted(set(q)))
-    mechanism = _answering(name, budget, distinct, view.n, intervals)
-    most = most_draws(mechanism)
-    errors = rehearse(mechanism, view, most if draws is None else min(draws, most))
-    errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
-    bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
-    means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
-    return Estimate(
-        mechanism=name,
-        expected=tuple(means[x] for x in q),
-        bound=tuple(bounds[x] for x in q),
-    )
-
-
-def _answering(
-    name: str, budget: Guarantee, q: tuple[float, ...], size: int, intervals: Intervals | None
-) -> Mechanism:
-    """What draws the answers of a release: beside intervals, more of them for less."""
-    swap = budget.neighbors is Neighbors.SWAP
-    if intervals is None:
-        stated = None if swap or not MECHANISMS[name].profile.uses_size else size
-        mechanism: Mechanism = registry.build(name, budget, q=q, size=stated)
-        return mechanism
-    stated = None if swap else size
-    whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
-    return whole.answering(size)
-
-
-def upper_points(errors: Floats) -> Floats:
-    """The 95 % point of every column, its rank raised by `CAUTION` standard errors."""
-    draws = len(errors)
-    rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
-    index = min(draws, math.ceil(rank)) - 1
-    return np.asarray(np.sort(errors, axis=0)[index])
 
 
 def scaled(budget: Guarantee, factor: float) -> Guarantee:

@@ -7,7 +7,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.planner.choice import AUTO
-from dpquantiles.planner.plans import Estimate, Plan
+from dpquantiles.planner.estimates import Estimate
+from dpquantiles.planner.plans import Plan
 from dpquantiles.present import svg
 from dpquantiles.present.html import PRIVATE, cells
 from dpquantiles.present.text import TRACK, WIDTH, table

@@ -1,0 +1,86 @@
+"""Estimates: the rank errors that one mechanism will have, from rehearsals of its release."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.intervals import Intervals
+from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms.bracketed import Bracketed
+from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.planner.reference import Reference
+from dpquantiles.planner.rehearsal import most_draws, rehearse
+from dpquantiles.privacy import Guarantee, Neighbors
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+CAUTION = 2.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The rank errors that one mechanism will have: per quantile, in the order asked."""
+
+    mechanism: str
+    expected: tuple[float, ...]
+    """Mean errors, in ranks."""
+    bound: tuple[float, ...]
+    """Errors that 95 % of releases stay within, each quantile by itself, in ranks."""
+
+    @property
+    def mean(self) -> float:
+        """The expected error, averaged over the quantiles."""
+        return math.fsum(self.expected) / len(self.expected)
+
+    @property
+    def worst(self) -> float:
+        """The largest bound."""
+        return max(self.bound)
+
+
+def estimate(
+    name: str,
+    budget: Guarantee,
+    q: tuple[float, ...],
+    view: Reference,
+    draws: int | None = None,
+    intervals: Intervals | None = None,
+) -> Estimate:
+    """The errors of one mechanism on a reference data set, from so many draws at most."""
+    distinct = tuple(sorted(set(q)))
+    mechanism = _answering(name, budget, distinct, view.n, intervals)
+    most = most_draws(mechanism)
+    errors = rehearse(mechanism, view, most if draws is None else min(draws, most))
+    errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
+    bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
+    means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
+    return Estimate(
+        mechanism=name,
+        expected=tuple(means[x] for x in q),
+        bound=tuple(bounds[x] for x in q),
+    )
+
+
+def _answering(
+    name: str, budget: Guarantee, q: tuple[float, ...], size: int, intervals: Intervals | None
+) -> Mechanism:
+    """What draws the answers of a release: beside intervals, more of them for less."""
+    swap = budget.neighbors is Neighbors.SWAP
+    if intervals is None:
+        stated = None if swap or not MECHANISMS[name].profile.uses_size else size
+        mechanism: Mechanism = registry.build(name, budget, q=q, size=stated)
+        return mechanism
+    stated = None if swap else size
+    whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
+    return whole.answering(size)
+
+
+def upper_points(errors: Floats) -> Floats:
+    """The 95 % point of every column, its rank raised by `CAUTION` standard errors."""
+    draws = len(errors)
+    rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
+    index = min(draws, math.ceil(rank)) - 1
+    return np.asarray(np.sort(errors, axis=0)[index])
