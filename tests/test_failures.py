@@ -14,7 +14,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import cli, errors
-from dpquantiles.sources import scan
+from dpquantiles.sources import memory, scan
 
 SOURCE = Path(dpq.__file__).parent
 SECRET = "49999999"
@@ -63,6 +63,7 @@ ACCIDENTS = [
     MemoryError(f"Unable to allocate 381. MiB for an array with shape ({SECRET},)"),
     ValueError(f"cannot reshape array of size {SECRET} into shape (3,)"),
     IndexError(f"index {SECRET} is out of bounds"),
+    TypeError(f"float() argument must be a string or a real number, not {SECRET}"),
     FileNotFoundError(2, "No such file or directory", f"person={SECRET}.parquet"),
     BaseException(f"called `Option::unwrap()` on a `None` value: {SECRET}"),
 ]
@@ -151,6 +152,22 @@ def test_errors_that_cannot_be_told_are_not_quoted(accident: type[Exception]) ->
             release()
         assert SECRET not in told(caught.value)
         assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("way", ["list", "array", "column", "groups", "units", "description"])
+@pytest.mark.parametrize("error", ACCIDENTS, ids=lambda error: type(error).__name__)
+def test_an_error_while_a_column_in_memory_is_opened_is_not_quoted(
+    way: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even one that says TypeError, as our own refusals of columns do."""
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(memory, "_read", fail)
+    with pytest.raises(errors.ReleaseFailed) as caught:
+        WAYS[way](**ADD)
+    assert SECRET not in told(caught.value)
 
 
 def test_an_engine_that_fails_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:

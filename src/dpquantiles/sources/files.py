@@ -165,7 +165,7 @@ def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn
         series = read(column)
     try:
         typed = memory.read(series)
-    except TypeError as error:
+    except InvalidType as error:
         raise InvalidType(f"column {column!r}: {error}") from None
     return typed._replace(kind=as_kind(typed.kind, column, type_name))
 

@@ -37,7 +37,7 @@ class LazyColumn:
         try:
             column = safe(table.select([name]), [name])
             numbers = engine.numbers(column, name)
-        except TypeError as error:
+        except InvalidType as error:
             raise InvalidType(f"column {name!r}: {error}") from None
         stated = table.domains.get(name) or column.domains.get(name) or numbers.domain
         return cls(numbers, percent, stated or domain_of(table.dtype(name)))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidType, MissingBackend
+from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import (
     ANYTHING,
@@ -95,7 +96,10 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
     Records without a declared type, as those of a list, are of the `stated` type; where none is
     stated, they are of the type that they look like.
     """
-    return data if isinstance(data, TypedColumn) else _read(data, stated)
+    if isinstance(data, TypedColumn):
+        return data
+    # Columns in memory are read before a release is charged, and so outside of its guard.
+    return unquoted(lambda: _read(data, stated))
 
 
 def _read(data: Any, stated: Kind | None) -> TypedColumn:

@@ -106,5 +106,5 @@ def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
     table.dtype(column)
     try:
         return InMemory(memory.read(table.frame[column].to_native(), stated))
-    except TypeError as error:
+    except InvalidType as error:
         raise InvalidType(f"column {column!r}: {error}") from None
