@@ -14,9 +14,9 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.grouped import GroupedRelease, Key
+from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
-from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
@@ -106,11 +106,11 @@ def run(
 def rehearse(plan: "Plan", sizes: Ints | None, grid: Grid) -> None:
     """Refuse what public numbers forbid, by a draw from empty groups of extreme stated sizes.
 
-    Where sizes are told by the records, or found with the keys, only JointExp is rehearsed: its
-    limits are those of the largest group there can be.
+    Where sizes are told by the records, or found with the keys, only mechanisms that draw groups
+    side by side are rehearsed: their limits are those of the largest group there can be.
     """
     found = plan.selection is not None or plan.request.budget.neighbors is Neighbors.SWAP
-    if found and not isinstance(plan.build(None), JointExp):
+    if found and registry.ENTRIES[plan.build(None).name].draw_groups is None:
         return
     nobody = np.zeros(0, dtype=np.int64)
     stated = np.zeros(1, dtype=np.int64) if plan.selection else sizes
