@@ -157,7 +157,12 @@ for _entry in (
         too_few="the same as joint_exp for so few quantiles",
         concentrated_rate=_recursive_rate,
     ),
-    Entry(mechanism=Fitted, simulate=simulation.fitted, concentrated_rate=_cell_tree_rate),
+    Entry(
+        mechanism=Fitted,
+        simulate=simulation.fitted,
+        draws=(1024, 256, 128),
+        concentrated_rate=_cell_tree_rate,
+    ),
     Entry(
         mechanism=AdaptiveTree,
         simulate=simulation.adaptive_tree,
