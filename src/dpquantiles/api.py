@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dpquantiles import engine, entropy, group_engine, privacy, require
 from dpquantiles.charging import Account
-from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import AskedIntervals, require_intervals
 from dpquantiles.options import GroupOptions, Options
 from dpquantiles.planner import AskedMechanism
 from dpquantiles.privacy import NeighborsName, Units
-from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.require import AskedQuantiles
+from dpquantiles.results import Description, GroupedRelease, Release
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger

@@ -10,15 +10,14 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.charging import Account, charged, fingerprint
-from dpquantiles.described import Description
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, Held, default_grid
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.privacy import Neighbors, Units, all_rows, share_of
-from dpquantiles.release import Release
 from dpquantiles.request import Request
+from dpquantiles.results import Description, Release
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.memory import blank
 from dpquantiles.sources.source import Source, fetched, open_source, open_table, pinned_table

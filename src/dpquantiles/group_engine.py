@@ -13,7 +13,6 @@ from dpquantiles.engine import precision
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -22,6 +21,7 @@ from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.request import Request
+from dpquantiles.results import GroupedRelease, Key
 from dpquantiles.sources.coded import read
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows

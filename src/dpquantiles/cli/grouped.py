@@ -13,11 +13,10 @@ from dpquantiles.cli.place import Place
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.group_engine import Grouping, Plan
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
 from dpquantiles.privacy import Guarantee, Units
-from dpquantiles.release import Release
 from dpquantiles.request import Request
+from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.sources.cells import parse
 from dpquantiles.sources.files import as_kind, check_readable
 from dpquantiles.sources.keys import PRIVATE, KeyColumns

@@ -11,13 +11,12 @@ from dpquantiles.cli.dry_run import report, rows_are_public
 from dpquantiles.cli.grouped import Asked
 from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kinds import Kind
 from dpquantiles.planner import AUTO
 from dpquantiles.present import tables, text
 from dpquantiles.privacy import Guarantee, Units
-from dpquantiles.release import Release
 from dpquantiles.request import Request
+from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.views.filled import MISSING_POLICIES
 
 FORMATS: dict[str, Callable[[Release], str]] = {

@@ -26,7 +26,7 @@ from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.version import __version__
 
 SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}

@@ -9,7 +9,7 @@ from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds import named, zone_name
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import FORMAT, Release
+from dpquantiles.results.release import FORMAT, Release
 
 Key = tuple[Any, ...]
 

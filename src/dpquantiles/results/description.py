@@ -8,7 +8,7 @@ from typing import Any
 from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import FORMAT, Release
+from dpquantiles.results.release import FORMAT, Release
 
 
 @dataclass(frozen=True, kw_only=True)

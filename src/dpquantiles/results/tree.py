@@ -14,10 +14,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import Release
-
-FORMAT = 1
-"""Version of the JSON layout."""
+from dpquantiles.results.release import FORMAT, Release
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
