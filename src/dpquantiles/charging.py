@@ -79,7 +79,8 @@ def charged(
     is repeated.
     """
     if account is None:
-        return unquoted(lambda: draw(request))
+        with unquoted():
+            return draw(request)
     if not entropy.is_private(bits):
         raise InvalidValue(
             "rng must be left out when a ledger is charged: a seeded release has no guarantee"
@@ -87,14 +88,17 @@ def charged(
     granted = replace(request, budget=held(request.budget))
     rehearse(granted)
     asked = {**request.describe(), **about, "rows": units.rows}
-    made: Made = account.ledger.release(
-        replace(request.budget, within=promise.within, research_only=promise.research_only),
-        lambda: unquoted(lambda: draw(granted)),
-        restore=restore,
+    cost = replace(request.budget, within=promise.within, research_only=promise.research_only)
+    with account.ledger.charged(
+        cost,
         dataset=account.dataset,
         part=account.part,
         unit=units.column,
         request_id=account.request_id,
         parameters={name: plain(value) for name, value in asked.items()},
-    )
-    return made
+    ) as entry:
+        if entry.recorded is not None:
+            return restore(entry.recorded)
+        with unquoted():
+            made = draw(granted)
+        return restore(entry.record(made))

@@ -99,7 +99,8 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
     if isinstance(data, TypedColumn):
         return data
     # Columns in memory are read before a release is charged, and so outside of its guard.
-    return unquoted(lambda: _read(data, stated))
+    with unquoted():
+        return _read(data, stated)
 
 
 def _read(data: Any, stated: Kind | None) -> TypedColumn:
