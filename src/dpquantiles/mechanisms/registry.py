@@ -8,11 +8,11 @@ from dpquantiles.mechanisms.above_threshold import AboveThreshold
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
-from dpquantiles.mechanisms.csmooth import CSmooth
+from dpquantiles.mechanisms.baselines.csmooth import CSmooth
+from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
+from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
-from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.privacy import Guarantee

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.baselines.ind_exp import OneByOne
 from dpquantiles.mechanisms.count import noise_rate
 from dpquantiles.mechanisms.fitted import LUMP, Fitted
-from dpquantiles.mechanisms.ind_exp import OneByOne
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
 from dpquantiles.planner import trees
