@@ -28,7 +28,7 @@ from dpquantiles.sources.units import require_units
 from dpquantiles.views import FilledView, SortedView
 from dpquantiles.views.groups import SortedSteps
 
-Result = Release | GroupedRelease | Description
+Made = Release | GroupedRelease | Description
 
 
 class Column(NamedTuple):
@@ -78,7 +78,7 @@ def settle(job: Job, name: str | None, source: Source) -> Column:
     return Column(source, grid, missing)
 
 
-def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Result:
+def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Made:
     """Make one release. `watch` may show how far the engine is while records are read.
 
     Random bits are used in this order: for the rows of units, for private keys or bought sizes, for
@@ -99,7 +99,7 @@ def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None
     return replace(result, backend=backend_of(prepared.opened.table))
 
 
-def _read_and_draw(job: Job, prepared: Prepared) -> Result:
+def _read_and_draw(job: Job, prepared: Prepared) -> Made:
     opened = prepared.opened.typed(job.columns)
     columns = {
         name: column or settle(job, name, opened.source(name))
@@ -132,7 +132,7 @@ class _NotKept:
 
     recorded = None
 
-    def record(self, result: Result) -> None:
+    def record(self, result: Made) -> None:
         """Nothing is kept."""
 
 

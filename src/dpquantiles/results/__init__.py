@@ -6,12 +6,22 @@ from typing import Any
 from dpquantiles.results.description import Description
 from dpquantiles.results.grouped import GroupedRelease, Key
 from dpquantiles.results.release import Release
+from dpquantiles.results.result import Result
 from dpquantiles.results.tree import ReleasedTree
 
-__all__ = ["Description", "GroupedRelease", "Key", "Release", "ReleasedTree"]
+__all__ = [
+    "Description",
+    "GroupedRelease",
+    "Key",
+    "Release",
+    "ReleasedTree",
+    "Result",
+    "from_dict",
+]
 
 
 def from_dict(plain: Mapping[str, Any]) -> Release | GroupedRelease | Description:
-    """The result that `to_dict` wrote; its fields tell which kind it is."""
-    kind = GroupedRelease if "groups" in plain else Description if "columns" in plain else Release
-    return kind.from_dict(plain)
+    """The result that `to_dict` wrote; its fields tell of which kind it is."""
+    if "groups" in plain:
+        return GroupedRelease.from_dict(plain)
+    return Description.from_dict(plain) if "columns" in plain else Release.from_dict(plain)
