@@ -43,7 +43,9 @@ class Grouping:
         columns = KeyColumns.of(table, job.by)
         if job.price.keys is not None:
             return cls(columns, None, None)
-        keys = columns.check(written.keys(job.keys, columns))
+        keys = columns.check(
+            written.keys(job.keys, columns) if job.as_text and job.keys else job.keys
+        )
         return cls(columns, keys, _sizes(columns, keys, job.size))
 
     def parameters(self) -> dict[str, object]:

@@ -22,7 +22,6 @@ from dpquantiles.privacy.spending import held
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
 from dpquantiles.views.filled import MISSING_POLICIES
-from dpquantiles.written import Written
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger
@@ -73,7 +72,7 @@ class Job:
     """One request for quantiles: of a column, of several columns, or of a column by group.
 
     `columns` is (None,) where the data are a single column. `bounds` holds a pair for each column
-    that has bounds. Parameters of type `Written` are text from the command line.
+    that has bounds.
     """
 
     data: Any = field(repr=False)
@@ -94,6 +93,8 @@ class Job:
     bits: Bits = field(default_factory=entropy.system, repr=False)
     describes: bool = False
     """Whether the result is a description, which may hold several columns."""
+    as_text: bool = False
+    """Whether bounds, resolution, missing and keys are text, to be read in the column's type."""
 
     def __post_init__(self) -> None:
         self._check_columns()
@@ -133,7 +134,7 @@ class Job:
         swap = self.budget.neighbors is Neighbors.SWAP
         if self.missing is None:
             return "upper" if swap else "drop"
-        if isinstance(self.missing, str) and not isinstance(self.missing, Written):
+        if isinstance(self.missing, str) and not self.as_text:
             require.choice(MISSING_POLICIES, missing=self.missing)
         if swap and isinstance(self.missing, str) and self.missing == "drop":
             raise InvalidValue(
@@ -156,7 +157,7 @@ class Job:
         granted = self.budget if self.account is None else held(self.budget)
         each = share_of(granted, len(self.columns))
         row = self.units.price(each, grouped=bool(self.by))
-        if not isinstance(self.keys, str) or isinstance(self.keys, Written):
+        if not isinstance(self.keys, str) or (self.as_text and self.keys != PRIVATE):
             return Price(row)
         require.choice((PRIVATE,), keys=self.keys)
         if row.neighbors is Neighbors.SWAP:
@@ -243,6 +244,7 @@ class Job:
             "bounds": tuple(sorted(map(str, self.bounds.items()))),
             "resolution": self.resolution,
             "grid": self.grid,
+            "size": None if isinstance(self.size, Mapping) else self.size,
             "missing": self.missing,
             "mechanism": self.mechanism,
             "intervals": self.intervals,

@@ -12,7 +12,7 @@ from dpquantiles import by_group, results, written
 from dpquantiles.by_group import Grouping
 from dpquantiles.entropy import Bits
 from dpquantiles.failures import unquoted
-from dpquantiles.grid import Grid, precision
+from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
 from dpquantiles.privacy import Guarantee, Neighbors, share_of
 from dpquantiles.results import Description, GroupedRelease, Release
@@ -72,8 +72,12 @@ def _declared(job: Job, opened: Opened) -> dict[Any, Column | None]:
 
 def settle(job: Job, name: str | None, source: Source) -> Column:
     """A column with its grid; refuses parameters that are not of its type."""
-    grid = job.grid or written.grid_for(source.kind, job.bounds.get(name), job.resolution)
-    missing = written.missing_policy(job.missing, source.kind)
+    kind, bounds, missing = source.kind, job.bounds.get(name), job.missing
+    if job.as_text:
+        grid = written.grid_for(kind, bounds, job.resolution)
+        missing = written.missing_policy(missing, kind)
+    else:
+        grid = job.grid or default_grid(kind, bounds, job.resolution)
     source.check(grid, missing)
     return Column(source, grid, missing)
 

@@ -30,20 +30,12 @@ EXAMPLES = {
 }
 
 
-class Written(str):
-    """A parameter as somebody typed it, such as a bound on the command line."""
-
-    __slots__ = ()
-
-
-def value(parameter: Any, kind: Kind, name: str) -> Any:
+def value(text: str, kind: Kind, parameter: str) -> Any:
     """A parameter in the type of a column."""
-    if not isinstance(parameter, Written):
-        return parameter
-    parsed = _parse(parameter, kind)
+    parsed = _parse(text, kind)
     if parsed is None:
         raise InvalidValue(
-            f"{name} must be of type {kind.name} like the column, got {str(parameter)!r}; "
+            f"{parameter} must be of type {kind.name} like the column, got {text!r}; "
             f"for example {EXAMPLES[kind.name]}"
         )
     return parsed
@@ -57,53 +49,47 @@ def _parse(text: str, kind: Kind) -> Any:
     return parsed
 
 
-def grid_for(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> Grid:
-    """The grid of a column of this type, from bounds and resolution as they were given."""
-    ends = (
-        None
-        if bounds is None
-        else (value(bounds[0], kind, "bounds"), value(bounds[1], kind, "bounds"))
-    )
-    return default_grid(kind, ends, _step(resolution, kind))
+def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
+    """The grid of a column of this type, from bounds and resolution."""
+    ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
+    return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
 
 
-def _step(resolution: Any, kind: Kind) -> Any:
-    if not isinstance(resolution, Written) or kind.name not in SPANS:
-        return value(resolution, kind, "resolution")
-    step = parse(resolution.strip(), "timedelta")
+def _step(text: str, kind: Kind) -> Any:
+    if kind.name not in SPANS:
+        return value(text, kind, "resolution")
+    step = parse(text.strip(), "timedelta")
     if step is None:
         raise InvalidValue(
-            f"resolution must be a length of time, got {str(resolution)!r}; for example 7d or 1h"
+            f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
         )
     return step
 
 
-def missing_policy(missing: Any, kind: Kind) -> Any:
+def missing_policy(text: str, kind: Kind) -> Any:
     """A policy for missing values, or a value of the column's type that stands in for them."""
-    if not isinstance(missing, Written) or missing in MISSING_POLICIES:
-        return missing
-    stand_in = _parse(missing, kind)
+    if text in MISSING_POLICIES:
+        return text
+    stand_in = _parse(text, kind)
     if stand_in is None or (isinstance(stand_in, float) and not math.isfinite(stand_in)):
-        near = difflib.get_close_matches(missing, MISSING_POLICIES, n=1)
+        near = difflib.get_close_matches(text, MISSING_POLICIES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"for example {EXAMPLES[kind.name]}"
         raise InvalidValue(
             f"missing must be one of {', '.join(map(repr, MISSING_POLICIES))} or a value of "
-            f"type {kind.name}, got {str(missing)!r}; {hint}"
+            f"type {kind.name}, got {text!r}; {hint}"
         )
     return stand_in
 
 
-def keys(given: Any, columns: KeyColumns) -> Any:
+def keys(text: str, columns: KeyColumns) -> list[tuple[Any, ...]]:
     """Keys of a CSV file with a column for each part, or of a list with commas between."""
-    if not isinstance(given, Written):
-        return given
-    if given.lower().endswith(".csv") or Path(given).exists():
-        rows = _read_rows(Path(given), columns.by)
+    if text.lower().endswith(".csv") or Path(text).exists():
+        rows = _read_rows(Path(text), columns.by)
     elif len(columns.by) == 1:
-        rows = [[key] for key in given.split(",")]
+        rows = [[key] for key in text.split(",")]
     else:
         raise InvalidValue(
-            f"keys must be a CSV file with the columns {', '.join(columns.by)}, got {str(given)!r}"
+            f"keys must be a CSV file with the columns {', '.join(columns.by)}, got {text!r}"
         )
     return [tuple(_part(*part) for part in zip(row, columns.types, strict=True)) for row in rows]
 

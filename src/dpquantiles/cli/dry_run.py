@@ -14,7 +14,6 @@ from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
 from dpquantiles.privacy import Neighbors
 from dpquantiles.run import Column, check_drawable, prepare
-from dpquantiles.sources.named import Measure
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
@@ -25,9 +24,8 @@ def show_dry_run(job: Job) -> None:
     prepared = prepare(job)
     check_drawable(job, prepared)
     ((name, column),) = prepared.columns.items()
-    measure = job.data.measure()
-    rows = measure.rows if _rows_are_public(job) else None
-    screen.result(_report(job, column, measure._replace(rows=rows)))
+    rows = job.data.rows() if _rows_are_public(job) else None
+    screen.result(_report(job, column, rows))
     screen.result("")
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
@@ -54,12 +52,13 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
     return planned(budget, job.q, records, n, job.intervals)
 
 
-def _report(job: Job, column: Column | None, size: Measure) -> str:
+def _report(job: Job, column: Column | None, rows: int | None) -> str:
     """What would be read and what it costs, in lines for people."""
+    size = job.data.size()
     amounts = [
         _counted(size.files, "file"),
         None if size.bytes is None else _bytes(size.bytes),
-        _counted(size.rows, "row"),
+        _counted(rows, "row"),
     ]
     amount = ", ".join(filter(None, amounts))
     count = len(set(job.q))

@@ -17,7 +17,7 @@ from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
 from dpquantiles.sources.cells import parse
-from dpquantiles.written import Written, grid_for, value
+from dpquantiles.written import grid_for, value
 
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """Types that bounds may state by how they are written, in the order in which they are tried."""
@@ -116,8 +116,7 @@ def show(
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid of a column of which only public parameters are known."""
     name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    ends = None if bounds is None else (Written(bounds[0]), Written(bounds[1]))
-    return grid_for(named(name), ends, None if resolution is None else Written(resolution))
+    return grid_for(named(name), bounds, resolution)
 
 
 def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
@@ -130,7 +129,7 @@ def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -
 
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
-        return tuple(value(Written(part), grid.kind, "spread") for part in text.split(":"))
+        return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
     return arguments.number("spread", text, "0.5")
 
 

@@ -17,10 +17,8 @@ from dpquantiles.present import tables, text
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
-from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
 from dpquantiles.sources.source import Opened
-from dpquantiles.written import Written
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": lambda release: screen.apart(_text(release)),
@@ -72,15 +70,16 @@ def release(
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
         by=tuple(by or ()),
-        keys=keys if keys in (None, PRIVATE) else Written(keys),
+        keys=keys,
         units=Units.of(unit, rows or None),
-        bounds={} if bounds is None else {column: tuple(map(Written, bounds))},
-        resolution=None if resolution is None else Written(resolution),
+        bounds={} if bounds is None else {column: bounds},
+        resolution=resolution,
         size=None if size is None else arguments.whole("size", size),
-        missing=None if missing is None else Written(missing),
+        missing=missing,
         mechanism=mechanism,
         intervals=arguments.intervals(intervals, intervals_of),
         account=Account.of(books, dataset=dataset, part=part, request_id=request_id),
+        as_text=True,
         bits=entropy.system() if seed is None else random.Random(arguments.whole("seed", seed)),
     )
     if dry_run:
@@ -107,7 +106,7 @@ def _data(file: str | None, sql: str | None, database: str | None, type: str | N
 
 def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:
     percent = None if opened.table is None else opened.table.percent
-    return scanning(percent, data.measure().bytes)
+    return scanning(percent, data.size().bytes)
 
 
 def _by_group(release: Release | GroupedRelease) -> bool:

@@ -17,12 +17,11 @@ QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 PATTERN = re.compile(r"[*?\[]")
 
 
-class Measure(NamedTuple):
+class Size(NamedTuple):
     """How much there is to read; None where only reading would tell."""
 
     files: int | None = None
     bytes: int | None = None
-    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,18 +85,19 @@ class Named:
             "for other forms write a query: SELECT ... FROM read_json('...')"
         )
 
-    def measure(self) -> Measure:
-        """How much there is to read, by metadata alone."""
-        if self.is_query:
-            return Measure()
-        rows = None
-        if self.is_parquet:
-            from dpquantiles.sources import relations
-
-            rows = relations.parquet_rows(self.name)
-        if ADDRESS.match(self.name):
-            return Measure(rows=rows)
+    def size(self) -> Size:
+        """How much there is to read, as the file system tells."""
+        if self.is_query or ADDRESS.match(self.name):
+            return Size()
         paths = glob.glob(self.name, recursive=True) if self.is_many else [self.name]
         if not paths:
             raise FileNotFoundError(f"no such file: '{self.name}'; check the path")
-        return Measure(len(paths), sum(map(os.path.getsize, paths)), rows)
+        return Size(len(paths), sum(map(os.path.getsize, paths)))
+
+    def rows(self) -> int | None:
+        """How many rows there are, where the footers of files tell."""
+        if not self.is_parquet:
+            return None
+        from dpquantiles.sources import relations
+
+        return relations.parquet_rows(self.name)

@@ -188,7 +188,7 @@ class WholeTable:
         return _in_zone(source, self.stated)
 
     def rows(self, source: Source) -> int | None:
-        return source.length if self.file is None else self.file.measure().rows
+        return source.length if self.file is None else self.file.rows()
 
     def typed(self, columns: Sequence[str]) -> "WholeTable":
         if not self.is_text:
