@@ -110,7 +110,15 @@ def open_parquet(names: str) -> Table:
         for files in _same_footers(connection, _files(connection, names))
     ]
     listing = layouts.refusal(found, nearest)
-    return _table(_joined(connection, names, found), connection, names, listing)
+    table = _table(_joined(connection, names, found), connection, names, listing)
+    return replace(table, rows=lambda: _rows(connection, names))
+
+
+def _rows(connection: Any, names: str) -> int:
+    """How many rows Parquet files hold, by their footers."""
+    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
+    (rows,) = _read(names, lambda: connection.execute(query, [names]).fetchone())
+    return int(rows or 0)
 
 
 def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
@@ -272,10 +280,3 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
 
 def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-def parquet_rows(names: str) -> int:
-    """How many rows Parquet files hold, by their footers."""
-    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: _connect().execute(query, [names]).fetchone())
-    return int(rows or 0)

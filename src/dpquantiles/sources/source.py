@@ -188,7 +188,7 @@ class WholeTable:
         return _in_zone(source, self.stated)
 
     def rows(self, source: Source) -> int | None:
-        return source.length if self.file is None else self.file.rows()
+        return self.table.rows() if self.table.rows else source.length
 
     def typed(self, columns: Sequence[str]) -> "WholeTable":
         if not self.is_text:

@@ -49,6 +49,8 @@ class Table:
     """Of columns that were text: what they can hold, which their types do not tell."""
     percent: Callable[[], float] | None = field(default=None, compare=False)
     """How much of the running scan is done, 0 to 100, where the engine can tell."""
+    rows: Callable[[], int] | None = field(default=None, compare=False)
+    """How many rows there are, where metadata tell."""
     origin: str | None = None
     """The files that it was opened from, if any."""
 
