@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from dpquantiles.present.html import render
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 SVG = "{http://www.w3.org/2000/svg}"

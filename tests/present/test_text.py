@@ -9,7 +9,7 @@ from dpquantiles.intervals import Intervals
 from dpquantiles.present import text
 from dpquantiles.present.axis import ticks
 from dpquantiles.present.html import render
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.sources.cells import parse
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 

@@ -12,7 +12,7 @@ from dpquantiles import api
 from dpquantiles.cli import arguments, screen
 from dpquantiles.data import flight_delays
 from dpquantiles.present import text, words
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 COLUMN = "arr_delay"
 

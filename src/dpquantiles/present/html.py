@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present.svg import picture
 from dpquantiles.present.words import columns, statements
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 RULE = "1px solid rgba(128,128,128,0.35)"
 CELL = "padding:2px 14px 2px 4px;background:transparent;border:none;text-align:"

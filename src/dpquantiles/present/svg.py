@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from dpquantiles.present.axis import Tick, position, share, ticks
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 WIDTH, HEIGHT = 440, 230
 TOP, RIGHT, BOTTOM = 12, 16, 40

@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from dpquantiles.described import Description
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.present import html, text
 from dpquantiles.present.words import Promising, exact, labels, precision, promise, quantile
+from dpquantiles.results import Description, GroupedRelease
 
 MOST_ROWS = 50
 """Rows that people are shown; frames, JSON and CSV have all of them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpquantiles.present.axis import position, share
 from dpquantiles.present.words import columns, exact, statements
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 WIDTH = 80
 TRACK = 36

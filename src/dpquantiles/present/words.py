@@ -10,7 +10,7 @@ from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 SIGNIFICANT = 6
 """Digits of the largest real number in a table; JSON and CSV carry all of them."""
