@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpquantiles as dpq
@@ -67,13 +68,13 @@ def test_it_stands_in_plans() -> None:
 
 @pytest.mark.usefixtures("entry")
 def test_it_is_released_by_group_and_with_intervals() -> None:
-    table = {"age": ages(400), "sex": np.array(["f", "m"] * 200)}
+    table = pd.DataFrame({"age": ages(400), "sex": ["f", "m"] * 200})
     groups = dpq.quartiles(
         table, column="age", by="sex", keys=["f", "m"], epsilon=2.0, bounds=BOUNDS, mechanism=NAME
     )
     assert len(groups) == 2
     release = dpq.median(ages(1000), epsilon=2.0, bounds=BOUNDS, mechanism=NAME, intervals=0.9)
-    assert release.intervals
+    assert len(release.interval()) == 1
 
 
 @pytest.mark.usefixtures("entry")

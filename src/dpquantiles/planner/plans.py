@@ -171,10 +171,11 @@ def planned(
     view: Reference,
     size: int,
     intervals: Intervals | None = None,
+    chosen: choice.Choice | None = None,
 ) -> Plan:
-    """The plan for a reference data set."""
+    """The plan for a reference data set; `chosen` is the choice of auto, where it was made."""
     m = choice.answers(q, intervals)
-    chosen = choice.choose(budget, m, size, view.grid)
+    chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
     for name, entry in registry.ENTRIES.items():
         reason = unsuited(entry, budget, m)
