@@ -22,10 +22,9 @@ from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
 from dpquantiles.planner import AUTO, Choice
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.request import Request
-from dpquantiles.sources.coded import read
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.groups import GroupedColumn, GroupedRows
-from dpquantiles.sources.keys import PRIVATE, KeyColumns
+from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import open_table
 from dpquantiles.sources.units import require_units
 from dpquantiles.views import SortedView

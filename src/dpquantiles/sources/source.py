@@ -10,12 +10,11 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.sources import memory, tables
-from dpquantiles.sources.lazy import LazyColumn, pinned
+from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import open_named, open_named_table
-from dpquantiles.sources.scan import collected
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView
 
 MOST_VALUES = 10_000_000
@@ -73,7 +72,7 @@ def pinned_table(table: Table, columns: Sequence[str]) -> Iterator[Table]:
     if not table.lazy:
         yield rows
         return
-    with pinned(LazyColumn.of(rows, columns[0]).numbers, rows.frame) as frame:
+    with engine_of(rows).pinned(rows.frame) as frame:
         yield replace(rows, frame=frame)
 
 
@@ -86,11 +85,11 @@ def fetched(table: Table, columns: Sequence[str]) -> Table:
 
     if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
         return table
-    numbers = LazyColumn.of(table, columns[0]).numbers
-    rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
+    engine = engine_of(table)
+    rows = engine.collected(table.frame.select(nw.len().alias("rows")))["rows"][0]
     if int(rows) * len(columns) > MOST_VALUES:
         return table
-    return Table(collected(numbers, safe(table.select(columns), columns).frame))
+    return Table(engine.collected(safe(table.select(columns), columns).frame))
 
 
 def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
