@@ -13,21 +13,16 @@ from dpquantiles.cli.place import Place
 from dpquantiles.cli.progress import scanning
 from dpquantiles.kinds import Kind
 from dpquantiles.planner import AUTO
-from dpquantiles.present import tables, text
+from dpquantiles.present import releases
 from dpquantiles.privacy import Guarantee, Units
 from dpquantiles.request import Request
-from dpquantiles.results import GroupedRelease, Release
+from dpquantiles.results import GroupedRelease, Release, Result
 from dpquantiles.views.filled import MISSING_POLICIES
 
-FORMATS: dict[str, Callable[[Release], str]] = {
-    "text": lambda release: screen.apart(text.render(release, screen.width())),
-    "json": Release.to_json,
-    "csv": text.csv,
-}
-GROUP_FORMATS: dict[str, Callable[[GroupedRelease], str]] = {
-    "text": lambda release: screen.apart(tables.groups_text(release, screen.width())),
-    "json": GroupedRelease.to_json,
-    "csv": tables.groups_csv,
+FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
+    "text": lambda release: screen.apart(releases.text(release, screen.width())),
+    "json": Result.to_json,
+    "csv": releases.csv,
 }
 
 
@@ -128,7 +123,7 @@ def release(
     )
     if answer.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
-    screen.result(_shown(answer, shown))
+    screen.result(FORMATS[shown](answer))
 
 
 def _public_rows(place: Place, promise: Guarantee) -> int | None:
@@ -149,12 +144,6 @@ def _settled(
         grid=arguments.grid(kind, bounds, resolution),
         missing=arguments.missing(missing, kind),
     )
-
-
-def _shown(answer: Release | GroupedRelease, name: str) -> str:
-    if isinstance(answer, GroupedRelease):
-        return GROUP_FORMATS[name](answer)
-    return FORMATS[name](answer)
 
 
 def _format(name: str | None) -> str:
