@@ -178,7 +178,7 @@ class Axis(NamedTuple):
         return cls(inside, low, high, title, math.log10)
 
     def share(self, place: float) -> float:
-        """How far along the axis a place is, from 0 to 1; what is beyond its ends counts as them."""
+        """How far along the axis a place is, from 0 to 1; places beyond it count as its ends."""
         return min(max(share(place, self.low, self.high), 0.0), 1.0)
 
 
