@@ -18,9 +18,8 @@ from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
 from dpquantiles.results import GroupedRelease, Key
-from dpquantiles.sources.coded import read
 from dpquantiles.sources.groups import GroupedRows, grouped_rows
-from dpquantiles.sources.keys import PRIVATE, KeyColumns
+from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import SortedView

@@ -97,14 +97,14 @@ def show(
     """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
     name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
     if plot is not None:
-        screen.write(plot, plans.picture(found, found.curve(name)))
+        screen.write(plot, plans.svg(found, found.curve(name)))
         screen.note(f"drew error against budget to '{plot}'")
     if as_json:
         screen.result(found.to_json())
         return
     width = screen.width()
     lines = [
-        plans.render(found, width, name),
+        plans.text(found, width, name),
         "",
         f"Error against budget, {found[name].mechanism}:",
         "",

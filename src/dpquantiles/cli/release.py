@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
 
 from dpquantiles import entropy, require
 from dpquantiles.cli import arguments, options, screen
@@ -13,17 +12,17 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
-from dpquantiles.present import tables, text
+from dpquantiles.present import releases
 from dpquantiles.privacy import Units
-from dpquantiles.results import GroupedRelease, Release
+from dpquantiles.results import GroupedRelease, Release, Result
 from dpquantiles.run import run
 from dpquantiles.sources.named import Named
 from dpquantiles.sources.source import Opened
 
-FORMATS: dict[str, Callable[[Any], str]] = {
-    "text": lambda release: screen.apart(_text(release)),
-    "json": lambda release: str(release.to_json()),
-    "csv": lambda release: tables.groups_csv(release) if _by_group(release) else text.csv(release),
+FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
+    "text": lambda release: screen.apart(releases.text(release, screen.width())),
+    "json": Result.to_json,
+    "csv": releases.csv,
 }
 
 
@@ -107,16 +106,6 @@ def _data(file: str | None, sql: str | None, database: str | None, type: str | N
 def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:
     percent = None if opened.table is None else opened.table.percent
     return scanning(percent, data.size().bytes)
-
-
-def _by_group(release: Release | GroupedRelease) -> bool:
-    return isinstance(release, GroupedRelease)
-
-
-def _text(release: Release | GroupedRelease) -> str:
-    if isinstance(release, GroupedRelease):
-        return tables.groups_text(release, screen.width())
-    return text.render(release, screen.width())
 
 
 def _format(name: str | None) -> str:

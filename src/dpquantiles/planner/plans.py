@@ -111,9 +111,9 @@ class Plan:
 
     def __str__(self) -> str:
         # Drawing is loaded only when somebody looks.
-        from dpquantiles.present.plans import render
+        from dpquantiles.present.plans import text
 
-        return render(self)
+        return text(self)
 
     def _repr_html_(self) -> str:
         from dpquantiles.present.plans import html

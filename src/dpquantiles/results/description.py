@@ -41,12 +41,6 @@ class Description(Result):
         """How many answers there are, and of which columns."""
         return f"{len(self.q)} quantiles of {', '.join(self.releases)}"
 
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.tables import description_html
-
-        return description_html(self)
-
     def columns(self) -> dict[str, list[Any]]:
         """The table: `q`, and one column of answers per column, in its own type.
 

@@ -56,12 +56,6 @@ class GroupedRelease(Answers):
         """How many answers there are, and by what."""
         return f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
 
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.tables import groups_html
-
-        return groups_html(self)
-
     def long(self) -> dict[str, list[Any]]:
         """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""
         repeated = [key for key in self.keys for _ in self.q]

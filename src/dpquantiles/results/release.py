@@ -69,12 +69,6 @@ class Release(Answers):
             answers = [f"{a} ({end})" for a, end in zip(answers, ends, strict=True)]
         return ", ".join(answers)
 
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.html import render
-
-        return render(self)
-
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
         kind = named(self.type)

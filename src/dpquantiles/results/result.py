@@ -37,6 +37,13 @@ class Result(ABC):
     def __str__(self) -> str:
         return f"{self.summary()} [{self.guarantee or self.note}]"
 
+    def _repr_html_(self) -> str:
+        # A notebook asks the value itself to be drawn; drawing is loaded only then.
+        from dpquantiles.present.releases import html
+
+        drawn: Any = self  # there are no results of other kinds than those that `html` knows
+        return html(drawn)
+
     @abstractmethod
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""

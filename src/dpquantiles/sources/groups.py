@@ -13,15 +13,13 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
-from dpquantiles.sources.coded import coded, codes
-from dpquantiles.sources.keys import Key, KeyColumns, as_columns
-from dpquantiles.sources.lazy import LazyColumn, pinned
+from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.scan import collected, require_same
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -116,16 +114,14 @@ class GroupedRows:
     @contextmanager
     def pinned(self) -> Iterator["GroupedRows"]:
         """The same rows, which stand still while the body runs."""
-        if not self.table.lazy or not isinstance(self.source, LazyColumn):
+        if not self.table.lazy:
             yield self
             return
-        with pinned(self.source.numbers, self.table.frame) as frame:
+        with engine_of(self.table).pinned(self.table.frame) as frame:
             yield replace(self, table=replace(self.table, frame=frame))
 
     def _collected(self, frame: Any) -> Any:
-        if not self.table.lazy or not isinstance(self.source, LazyColumn):
-            return frame
-        return collected(self.source.numbers, frame)
+        return engine_of(self.table).collected(frame) if self.table.lazy else frame
 
     @cached_property
     def counts(self) -> dict[Key, int]:
@@ -179,9 +175,9 @@ class GroupedRows:
 
     def _expect(self, keys: Sequence[Key], sizes: Ints) -> None:
         """Refuse groups of other sizes than the rows that were counted."""
-        if self.table.lazy and isinstance(self.source, LazyColumn):
+        if self.table.lazy:
             counted = [self.counts.get(key, 0) for key in keys]
-            require_same(self.source.numbers, same=sizes.tolist() == counted)
+            engine_of(self.table).require_same(same=sizes.tolist() == counted)
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of every row, by its place in the list, and its value; other rows left out."""

@@ -1,13 +1,34 @@
-"""Tables of any library that Narwhals knows, in memory or lazy, opened without reading a record."""
+"""Tables of any library that Narwhals knows, and what their schemas say; no record is read."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
-from dpquantiles.kinds import Domain
+from dpquantiles.kinds import (
+    ANYTHING,
+    BOOLEAN,
+    DATE,
+    DURATION,
+    INTEGER,
+    REAL,
+    Datetime,
+    DecimalUnits,
+    Domain,
+    Kind,
+    unsupported,
+    zone_by_name,
+)
+from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, times
+from dpquantiles.kinds.numbers import DEFAULT_PLACES
+
+WIDEST_DECIMAL = 18
+"""Decimals of up to this many digits fit in 64 bits at their declared scale."""
+
+SIZED = re.compile(r"(U?Int|Float)(\d+)")
 
 PANDAS_LIKE = ("pandas", "modin", "dask")
 MOST_NAMES = 20
@@ -126,3 +147,60 @@ def open_table(data: Any) -> Table:
             f"a column is named, got an object of type {type(data).__name__}"
         )
     return table
+
+
+def kind_of(dtype: Any, declared: Any = None) -> Kind:
+    """The kind of a type of Narwhals; TypeError when it has no quantiles here.
+
+    The message calls it as its own library does, where that is told by `declared`.
+    """
+    import narwhals.stable.v2 as nw
+
+    if isinstance(dtype, nw.Decimal):
+        return DecimalUnits(places(dtype))
+    if isinstance(dtype, nw.Datetime):
+        return Datetime(None if dtype.time_zone is None else zone_by_name(dtype.time_zone))
+    simple: dict[Any, Kind] = {nw.Boolean: BOOLEAN, nw.Date: DATE, nw.Duration: DURATION}
+    for stated, kind in simple.items():
+        if dtype == stated:
+            return kind
+    if dtype.is_integer():
+        return INTEGER
+    if dtype.is_float():
+        return REAL
+    if dtype in (nw.Categorical, nw.Enum):
+        raise unsupported("categories; cast them to the type of their values first")
+    called = dtype if declared is None else declared
+    raise unsupported(f"a column of {'text' if dtype == nw.String else called}")
+
+
+def places(declared: Any) -> int:
+    """Decimal places that leave room for large numbers in 64 bits."""
+    scale = int(declared.scale)
+    return scale if declared.precision <= WIDEST_DECIMAL else min(scale, DEFAULT_PLACES)
+
+
+def is_time(dtype: Any) -> bool:
+    """Whether values are days, points in time or lengths of time."""
+    import narwhals.stable.v2 as nw
+
+    return dtype in (nw.Date, nw.Datetime, nw.Duration)
+
+
+def domain_of(dtype: Any) -> Domain:
+    """What a type of Narwhals can hold; anything where it does not say."""
+    import narwhals.stable.v2 as nw
+
+    if dtype == nw.Boolean:
+        return TRUTHS
+    if dtype == nw.Date:
+        return days(32)
+    if isinstance(dtype, nw.Decimal):
+        return decimals(dtype.precision, dtype.scale)
+    if isinstance(dtype, (nw.Datetime, nw.Duration)):
+        return times("datetime" if dtype == nw.Datetime else "duration", dtype.time_unit)
+    sized = SIZED.fullmatch(str(dtype))
+    if sized is None:
+        return ANYTHING
+    name, bits = sized.groups()
+    return floats(int(bits)) if name == "Float" else integers(int(bits), signed=name == "Int")
