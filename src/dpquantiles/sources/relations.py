@@ -13,6 +13,7 @@ from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
 from dpquantiles.kinds import Datetime, Domain, Kind
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
 from dpquantiles.sources import layouts
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.duckdb import duckdb, quoted
 from dpquantiles.sources.files import (
     ADDRESS,
@@ -68,8 +69,6 @@ class Opened:
 
     @property
     def table(self) -> Table:
-        import narwhals.stable.v2 as nw
-
         return Table(nw.from_native(self.relation), self.listing, self.domains)
 
     def percent(self) -> float:
