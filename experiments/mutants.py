@@ -191,7 +191,7 @@ def tests_of(module: Path, wide: bool) -> tuple[str, ...]:
 
 def _named_after(module: Path) -> list[Path]:
     """The tests of a law are those of its mechanism."""
-    package, stem = module.relative_to(SOURCE).parts[0], module.stem.removesuffix("_law")
+    package, stem = module.relative_to(SOURCE).parent, module.stem.removesuffix("_law")
     folders = (ROOT / "tests" / package, ROOT / "tests")
     return [path for folder in folders for path in sorted(folder.glob(f"test_{stem}*.py"))]
 

@@ -13,7 +13,7 @@ import dpquantiles as dpq
 from benchmarks import paper_plain
 from dpquantiles.kernels.smooth import smooth_sensitivity
 from dpquantiles.mechanisms import MECHANISMS
-from dpquantiles.mechanisms.csmooth import shape as noise_shape
+from dpquantiles.mechanisms.baselines.csmooth import shape as noise_shape
 from experiments.paper.cells import RECORDS, Cell
 from experiments.paper.contenders import CONTENDERS, Question, even_quantiles
 from experiments.paper.data import DATASETS, PAPER_BOUNDS, Floats, Tables

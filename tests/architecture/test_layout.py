@@ -16,14 +16,14 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 SECTIONS = ["Claim", "Preconditions", "Proof", "Tested by"]
 
 
-def module_of(name: str) -> str:
+def module_of(name: str) -> Path:
     """The module of a mechanism; variants that share all but their accounting share a module."""
-    return str(MECHANISMS[name].__module__).rpartition(".")[2]
+    return Path(*MECHANISMS[name].__module__.split(".")[1:])
 
 
 PROOFS = sorted(
     {SOURCE / "mechanisms" / f"{Path(module.__file__ or '').stem}.md" for module in [count]}
-    | {SOURCE / "mechanisms" / f"{module_of(name)}.md" for name in MECHANISMS}
+    | {SOURCE / f"{module_of(name)}.md" for name in MECHANISMS}
     | set(SOURCE.rglob("*.md"))
 )
 
@@ -50,9 +50,10 @@ def test_a_mechanism_shares_its_name_with_module_proof_and_test(name: str) -> No
     mechanism = MECHANISMS[name]
     assert mechanism.name == name
     module = module_of(name)
-    assert name == module or name == f"app_{module}"
-    assert (SOURCE / "mechanisms" / f"{module}.md").is_file()
-    assert (TESTS / "mechanisms" / f"test_{module}.py").is_file()
+    assert module.parts[0] == "mechanisms"
+    assert name in (module.name, f"app_{module.name}")
+    assert (SOURCE / f"{module}.md").is_file()
+    assert (TESTS / module.parent / f"test_{module.name}.py").is_file()
 
 
 @each_proof
@@ -86,8 +87,8 @@ def wrong(named: list[tuple[str, str]], proof: Path) -> list[tuple[str, str]]:
     Without a path, that is in a test file named after the proof; other packages than the mechanisms
     have one proof for all of their tests.
     """
-    package = proof.parent.name
-    stem = proof.stem if package == "mechanisms" else ""
+    package = proof.parent.relative_to(SOURCE)
+    stem = proof.stem if package.parts[0] == "mechanisms" else ""
     own = [path for path in _test_files() if path.match(f"{package}/test_{stem}*.py")]
     return [
         (path, name)

@@ -22,9 +22,10 @@ BY_PLACE = {"Intervals", "Walks"}
 def values() -> Iterator[Any]:
     """All dataclasses of the packages."""
     for package in PACKAGES:
-        folder = importlib.import_module(f"dpquantiles.{package}").__path__
-        for found in pkgutil.iter_modules(folder):
-            module = importlib.import_module(f"dpquantiles.{package}.{found.name}")
+        name = f"dpquantiles.{package}"
+        folder = importlib.import_module(name).__path__
+        for found in pkgutil.walk_packages(folder, f"{name}."):
+            module = importlib.import_module(found.name)
             for value in vars(module).values():
                 here = getattr(value, "__module__", "") == module.__name__
                 if here and inspect.isclass(value) and dataclasses.is_dataclass(value):
@@ -51,7 +52,7 @@ def loose(text: str) -> list[int]:
 @pytest.mark.parametrize("package", [*PACKAGES, "ledger"])
 def test_what_is_paired_has_one_length(package: str) -> None:
     (folder,) = importlib.import_module(f"dpquantiles.{package}").__path__
-    texts = {path.name: path.read_text("utf-8") for path in Path(folder).glob("*.py")}
+    texts = {path.name: path.read_text("utf-8") for path in Path(folder).rglob("*.py")}
     assert len(texts) > 2
     assert not {name: loose(text) for name, text in texts.items() if loose(text)}
     assert loose("zip(a, b)\nzip(a, b, strict=False)\nzip(a, b, strict=True)") == [1, 2]

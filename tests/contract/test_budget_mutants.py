@@ -7,8 +7,8 @@ import pytest
 from dpquantiles.mechanisms import above_threshold as above
 from dpquantiles.mechanisms import adaptive_tree, agg_tree, count, fitted, joint_exp
 from dpquantiles.mechanisms import recursive_joint_exp as recursive
+from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp
 from dpquantiles.mechanisms.bracketed import Bracketed, shares
-from dpquantiles.mechanisms.ind_exp import AppIndExp
 from dpquantiles.mechanisms.shares import EvenShares, Shares
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from tests.contract.test_budgets import CASES, Case, check_public_numbers, check_spending

@@ -12,7 +12,7 @@ import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.sources import memory, scanned
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_data
 from dpquantiles.views import ArrayView, SortedView
 from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
 
@@ -61,7 +61,7 @@ def test_windows_and_releases_are_those_of_the_array(
 ) -> None:
     array = COLUMNS[name]
     data = make(engine, pa.table({"x": array}), request)
-    source = open_source(data, "x")
+    source = open_data(data, "x").source("x")
     typed = memory.read(array)
     assert source.kind.name == typed.kind.name
     if engine in LAZY:
@@ -96,5 +96,5 @@ def test_bins_that_hold_too_much_are_binned_again(
     typed = memory.read(array)
     wide = (-(10**14), 10**14) if name in ("floats", "integers") else None
     grid = default_grid(typed.kind, wide)
-    view = open_source(data, "x").view(grid, "drop")
+    view = open_data(data, "x").source("x").view(grid, "drop")
     assert_same_view(view, ArrayView(typed.values, grid, missing="drop"))

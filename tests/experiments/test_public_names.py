@@ -13,7 +13,7 @@ MODULES = sorted(FOLDER.rglob("*.py"))
 PUBLIC = {"dpquantiles", "dpquantiles.data", "dpquantiles.mechanisms", "dpquantiles.privacy"}
 FOR_TUNING = {
     ("dpquantiles.kernels.smooth", "smooth_sensitivity"),
-    ("dpquantiles.mechanisms.csmooth", "shape"),
+    ("dpquantiles.mechanisms.baselines.csmooth", "shape"),
 }
 """The paper's choice of t asks for the smooth sensitivity itself, which no release tells."""
 

@@ -24,12 +24,12 @@ from dpquantiles.mechanisms import (
     adaptive_tree,
     agg_tree,
     brackets,
-    csmooth,
     fitted,
     recursive_joint_exp,
     registry,
     slice_quantiles,
 )
+from dpquantiles.mechanisms.baselines import csmooth
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.bracketed import shares as bracketed_shares
 from dpquantiles.mechanisms.count import budget_share, counting_share, noise_rate

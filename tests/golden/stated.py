@@ -22,7 +22,7 @@ import dpquantiles as dpq
 
 Case = tuple[str, Callable[[], Any]]
 
-PACKAGES = ("privacy", "mechanisms", "kernels", "intervals", "ledger")
+PACKAGES = ("privacy", "mechanisms", "kernels", "intervals", "results", "ledger")
 PLAIN = (int, float, str, bytes, Fraction, tuple, dict, slice, type(None))
 OF_THE_MACHINE = "SOFTWARE"
 
@@ -69,8 +69,8 @@ def of_constants() -> Iterator[Case]:
     """What every module states in capitals, and what parameters are when they are left out."""
     for package in PACKAGES:
         folder = importlib.import_module(f"dpquantiles.{package}").__path__
-        for found in pkgutil.iter_modules(folder):
-            module = importlib.import_module(f"dpquantiles.{package}.{found.name}")
+        for found in pkgutil.walk_packages(folder, f"dpquantiles.{package}."):
+            module = importlib.import_module(found.name)
             text = ast.parse(inspect.getsource(module))
             assigned = {
                 name.id
@@ -82,7 +82,7 @@ def of_constants() -> Iterator[Case]:
             }
             defined = {one.name for one in text.body if isinstance(one, ast.ClassDef)}
             defined |= {one.name for one in text.body if isinstance(one, ast.FunctionDef)}
-            where = f"{package}.{found.name}"
+            where = found.name.removeprefix("dpquantiles.")
             for name in sorted(assigned):
                 value = getattr(module, name)
                 if name.isupper() and name != OF_THE_MACHINE and isinstance(value, PLAIN):

@@ -24,11 +24,10 @@ from dpquantiles.mechanisms import (
     agg_tree,
     bracketed,
     count,
-    csmooth,
     fitted,
-    paper_joint_exp,
     slice_quantiles,
 )
+from dpquantiles.mechanisms.baselines import csmooth, paper_joint_exp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.privacy import (
     ZCDP,

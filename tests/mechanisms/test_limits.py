@@ -23,8 +23,8 @@ from dpquantiles.mechanisms import (
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.baselines.csmooth import CSmooth
 from dpquantiles.mechanisms.count import PrivateCount
-from dpquantiles.mechanisms.csmooth import CSmooth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp

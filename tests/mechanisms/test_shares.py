@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
-from dpquantiles.mechanisms.ind_exp import IndExp
+from dpquantiles.mechanisms.baselines.ind_exp import IndExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP, bounded_range_rho
 from tests.mechanisms import joint_exp_checks as checks

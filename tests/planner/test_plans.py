@@ -11,9 +11,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import MECHANISMS, registry
-from dpquantiles.planner.estimates import upper_points
+from dpquantiles.planner.estimates import rank_errors, upper_points
 from dpquantiles.planner.reference import Shape
-from dpquantiles.planner.rehearsal import rank_errors
 
 RUNS = 1000
 

@@ -22,7 +22,7 @@ from dpquantiles.sources.duckdb import is_derived as is_derived_by_duckdb
 from dpquantiles.sources.engine import Engine, Numbers, engine_of
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_data
 from dpquantiles.sources.tables import open_table
 from tests.conftest import Postgres, require_library
 from tests.sources.origins import COLUMNS, LAZY, make
@@ -113,7 +113,8 @@ def test_groups_that_change_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_columns_of_tables_are_not_kept(engine: str, request: pytest.FixtureRequest) -> None:
     """Nothing that is done here to values makes a column of a table one that is computed."""
     for name in ("floats", "dates", "zoned", "decimals", "booleans"):
-        column = open_source(make(engine, pa.table({"x": COLUMNS[name]}), request), "x")
+        table = make(engine, pa.table({"x": COLUMNS[name]}), request)
+        column = open_data(table, "x").source("x")
         assert isinstance(column, LazyColumn)
         with column.pinned() as still:
             assert still.numbers.frame.to_native() is column.numbers.frame.to_native()
@@ -336,8 +337,8 @@ def test_groups_of_tables_are_not_kept_by_ibis(people: Any) -> None:
     import ibis
 
     table = open_table(ibis.duckdb.from_connection(people).table("people"))
-    column = groups.GroupedColumn.of(table, KeyColumns.of(table, "g"), "x", None)
-    rows = column.rows(None, Units(), 0, random.Random(1))
+    keys, source = KeyColumns.of(table, "g"), open_data(table, "x").source("x")
+    rows = groups.grouped_rows(table, keys, "x", source, None, Units(), 0, random.Random(1))
     with rows.pinned() as still:
         assert still.table.frame.to_native() is rows.table.frame.to_native()
 

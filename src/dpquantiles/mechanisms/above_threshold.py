@@ -43,7 +43,7 @@ from dpquantiles.mechanisms import in_order
 from dpquantiles.mechanisms.law import Profile, released, steps_of
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import above
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

@@ -34,9 +34,8 @@ from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import budget_share, noisy_count
 from dpquantiles.mechanisms.law import Profile, require_size
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_range_eta
-from dpquantiles.release import Release
+from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

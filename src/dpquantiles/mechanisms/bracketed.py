@@ -27,7 +27,7 @@ from dpquantiles.mechanisms.brackets import Brackets, Noise, place
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount, bought, counting_share
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, bounded_range_eta
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 RANK_SHARE = Fraction(1, 3)

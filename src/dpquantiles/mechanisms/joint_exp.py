@@ -41,7 +41,7 @@ from dpquantiles.privacy import (
     bounded_range_eta,
     bounded_range_rho,
 )
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)

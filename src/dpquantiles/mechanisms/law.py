@@ -13,7 +13,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Guarantee, Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 

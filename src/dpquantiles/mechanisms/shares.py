@@ -31,7 +31,7 @@ from dpquantiles.privacy import (
     bounded_range_eta,
     bounded_range_rho,
 )
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 CANCELED = 1 - 2.0**-39

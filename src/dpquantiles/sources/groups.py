@@ -10,7 +10,6 @@ import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import Kind
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
@@ -19,7 +18,7 @@ from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.source import Source, open_source
+from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
 from dpquantiles.views import SortedView, stand_in
@@ -41,51 +40,37 @@ class Portion(NamedTuple):
     """Of several groups, or of a single one that is too large to be fetched."""
 
 
-@dataclass(frozen=True)
-class GroupedColumn:
-    """One column of a table with the columns that name its groups; nothing has been read."""
+def grouped_rows(
+    table: Table,
+    columns: KeyColumns,
+    column: str,
+    source: Source,
+    keys: Sequence[Key] | None,
+    units: Units,
+    missing: Any,
+    bits: Bits,
+) -> "GroupedRows":
+    """The rows that count of these groups, or of all groups; nothing is read yet.
 
-    table: Table
-    keys: KeyColumns
-    column: str
-    source: Source
-
-    @classmethod
-    def of(
-        cls, table: Table, keys: KeyColumns, column: str, stated: Kind | None
-    ) -> "GroupedColumn":
-        """The named column; its type is public, like those of the keys."""
-        return cls(table, keys, column, open_source(table, column, stated))
-
-    @property
-    def kind(self) -> Kind:
-        """The type of its values."""
-        return self.source.kind
-
-    def rows(
-        self, keys: Sequence[Key] | None, units: Units, missing: Any, bits: Bits
-    ) -> "GroupedRows":
-        """The rows of these groups, or of all groups, that count.
-
-        What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
-        """
-        names = tuple(f"dpq_key_{i}" for i in range(len(self.keys.by)))
-        given = zip(self.keys.by, names, strict=True)
-        parts = [_spelled(self.table, by).alias(name) for by, name in given]
-        people = [] if units.column is None else [_spelled(self.table, units.column).alias(UNIT)]
-        named = self.table.frame.select(*parts, nw.col(self.column).alias(VALUE), *people)
-        frame = safe(Table(named), (VALUE,)).frame
-        frame = coded(Table(frame), dict(zip(names, self.keys.types, strict=True)))
-        # Objects that cannot be written have no key either.
-        frame = frame.filter(*(~nw.col(name).is_null() for name in names))
-        asked = None if keys is None else codes(keys, frame.collect_schema(), names)
-        if asked is not None:
-            frame = listed(frame, names, asked)
-        if isinstance(missing, str) and missing == "drop":
-            frame = present(Table(frame), VALUE).frame
-        if units.column is not None:
-            frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
-        return GroupedRows(Table(frame), names, self.source, asked)
+    What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
+    """
+    names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
+    given = zip(columns.by, names, strict=True)
+    parts = [_spelled(table, by).alias(name) for by, name in given]
+    people = [] if units.column is None else [_spelled(table, units.column).alias(UNIT)]
+    named = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
+    frame = safe(Table(named), (VALUE,)).frame
+    frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
+    # Objects that cannot be written have no key either.
+    frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+    asked = None if keys is None else codes(keys, frame.collect_schema(), names)
+    if asked is not None:
+        frame = listed(frame, names, asked)
+    if isinstance(missing, str) and missing == "drop":
+        frame = present(Table(frame), VALUE).frame
+    if units.column is not None:
+        frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
+    return GroupedRows(Table(frame), names, source, asked)
 
 
 def _spelled(table: Table, column: str) -> Any:

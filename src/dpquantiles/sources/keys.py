@@ -57,8 +57,6 @@ class KeyColumns:
     def of(cls, table: Table, by: str | Iterable[str]) -> "KeyColumns":
         """Columns by name, with the types that the schema states."""
         names = (by,) if isinstance(by, str) else tuple(by)
-        if not names:
-            raise InvalidValue("by must name at least one column, got none")
         if len(set(names)) < len(names):
             raise InvalidValue(f"by must name each column once, got {list(names)!r}")
         for name in names:

@@ -1,6 +1,6 @@
 """One column of a lazy table: its type by the schema, and a sorted view once it is opened."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,15 +19,11 @@ class LazyColumn:
     """A column that its engine will scan; nothing of it has been read."""
 
     numbers: Numbers
-    percent: Callable[[], float] | None = None
-    """How much of the running scan is done, where the engine can tell."""
     domain: Domain = ANYTHING
     """What its declared type can hold."""
 
     @classmethod
-    def of(
-        cls, table: Table, name: str, percent: Callable[[], float] | None = None
-    ) -> "LazyColumn":
+    def of(cls, table: Table, name: str) -> "LazyColumn":
         """A column of a table; the schema tells its type."""
         table.dtype(name)
         engine = engine_of(table)
@@ -35,7 +31,7 @@ class LazyColumn:
             numbers = engine.numbers(engine.safe(table.select([name]), [name]), name)
         except InvalidType as error:
             raise InvalidType(f"column {name!r}: {error}") from None
-        return cls(numbers, percent, table.domains.get(name) or engine.domain(table, name))
+        return cls(numbers, table.domains.get(name) or engine.domain(table, name))
 
     @property
     def kind(self) -> Kind:

@@ -57,18 +57,15 @@ class InMemory:
         return ArrayView(self.typed.values, grid, missing=missing)
 
 
-def blank(data: Any) -> Any:
-    """Data without their records, where a type is declared; None where only the records tell it."""
+def declares_type(data: Any) -> bool:
+    """Whether a column states the type of its records; else only the records tell it."""
     if isinstance(data, np.ndarray):
-        return None if data.dtype == object else data[:0] if data.ndim else data
+        return bool(data.dtype != object)
     if isinstance(data, (list, tuple)):
-        return None
+        return False
     _require_no_text(data)
     known = _known(data)
-    if known is None:
-        return None
-    native = known.head(0).to_native()
-    return None if str(_declared_type(native)).lower() in UNDECLARED else native
+    return known is not None and str(_declared_type(known.to_native())).lower() not in UNDECLARED
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:
@@ -80,7 +77,8 @@ def read(data: Any, stated: Kind | None = None) -> TypedColumn:
     if isinstance(data, TypedColumn):
         return data
     # Columns in memory are read before a release is charged, and so outside of its guard.
-    return unquoted(lambda: _read(data, stated))
+    with unquoted():
+        return _read(data, stated)
 
 
 def _read(data: Any, stated: Kind | None) -> TypedColumn:

@@ -56,16 +56,25 @@ def short(name: str) -> str:
     return name if len(name) <= 40 else f"{name[:39]}…"
 
 
+Listing = Callable[[str, Iterable[str]], str]
+"""How a message lists the columns there are, where one is wanted that is not among them."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A Narwhals frame; what is asked of it here needs its schema only."""
 
     frame: Any
     """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
-    listing: Callable[[str, Iterable[str]], str] = nearest
-    """How a message lists the columns, where one is wanted that is not among them."""
+    listing: Listing = nearest
     domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
     """Of columns that were text: what they can hold, which their types do not tell."""
+    percent: Callable[[], float] | None = field(default=None, compare=False)
+    """How much of the running scan is done, 0 to 100, where the engine can tell."""
+    rows: Callable[[], int] | None = field(default=None, compare=False)
+    """How many rows there are, where metadata tell."""
+    origin: str | None = None
+    """The files that it was opened from, if any."""
 
     @property
     def engine(self) -> str:
@@ -87,10 +96,10 @@ class Table:
         require.column_name(**{parameter: column})
         names = self.names
         if column not in names:
-            raise InvalidValue(
-                f"{parameter} must name a column of the table, got {column!r}"
-                f"{self.listing(column, names)}"
-            )
+            wrong = f"{parameter} must name a column of the table, got {column!r}"
+            if self.origin is not None and parameter == "column":
+                wrong = f"'{self.origin}' has no column {column!r}"
+            raise InvalidValue(f"{wrong}{self.listing(column, names)}")
         return self.frame.collect_schema()[column]
 
     def names_type(self, column: str, parameter: str) -> Any:

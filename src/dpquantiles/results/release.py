@@ -1,38 +1,22 @@
 """A release: the answers, what they promise and how they were made, as one frozen value."""
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue
 from dpquantiles.intervals import Interval, Intervals, MeasuredRanks, Subject
-from dpquantiles.kinds import named, zone_name
-from dpquantiles.privacy import Guarantee
-
-FORMAT = 1
-"""Version of the JSON layout."""
+from dpquantiles.kinds import named
+from dpquantiles.results.result import FORMAT, Answers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
-    """Private quantiles, in the order in which they were asked for.
+class Release(Answers):
+    """Private quantiles, in the order in which they were asked for."""
 
-    `guarantee` is None when the release must not be taken for private; `note` then says why.
-    Everything in a release is public: it holds answers and public parameters, never data.
-    """
-
-    values: tuple[Any, ...]
-    q: tuple[float, ...]
-    guarantee: Guarantee | None
-    mechanism: str
-    type: str
-    note: str = ""
-    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
     ranks: MeasuredRanks | None = None
     """What intervals rest on, when they were asked for."""
 
@@ -77,18 +61,13 @@ class Release:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __str__(self) -> str:
+    def summary(self) -> str:
+        """The answers, with their intervals where there are any."""
         answers = [f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)]
         if self.ranks is not None:
             ends = self.interval()
             answers = [f"{a} ({end})" for a, end in zip(answers, ends, strict=True)]
-        return f"{', '.join(answers)} [{self.guarantee or self.note}]"
-
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.html import render
-
-        return render(self)
+        return ", ".join(answers)
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
@@ -97,38 +76,15 @@ class Release:
             "format": FORMAT,
             "q": list(self.q),
             "values": [kind.to_json(value) for value in self.values],
-            "type": self.type,
-            "zone": zone_name(self.values[0]) if self.values else None,
-            "mechanism": self.mechanism,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "note": self.note,
-            "provenance": dict(self.provenance),
+            **self._origin(self.values),
             **({} if self.ranks is None else {"ranks": self.ranks.to_dict(kind)}),
         }
 
-    def to_json(self) -> str:
-        """The release as JSON text."""
-        return json.dumps(self.to_dict(), indent=2)
-
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Release":
-        """The release that `to_dict` wrote."""
-        if plain.get("format") != FORMAT:
-            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
-        kind = named(plain["type"], plain["zone"])
-        guarantee, ranks = plain["guarantee"], plain.get("ranks")
-        return cls(
-            values=tuple(kind.from_json(value) for value in plain["values"]),
-            q=tuple(plain["q"]),
-            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
-            mechanism=plain["mechanism"],
-            type=plain["type"],
-            note=plain["note"],
-            provenance=plain["provenance"],
-            ranks=None if ranks is None else MeasuredRanks.from_dict(ranks, kind),
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "Release":
-        """The release that `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+    def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
+        kind, ranks = cls._kind(plain), plain.get("ranks")
+        return {
+            **super()._arguments(plain),
+            "values": tuple(kind.from_json(value) for value in plain["values"]),
+            "ranks": None if ranks is None else MeasuredRanks.from_dict(ranks, kind),
+        }

@@ -1,4 +1,4 @@
-"""Round values on axes of every type."""
+"""Round values on axes of every type, and where values stand in a chart."""
 
 import datetime as dt
 import decimal
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpquantiles.present.axis import position, ticks
+from dpquantiles.present.chart import position, ticks
 
 
 def labels(low: Any, high: Any) -> list[str]:

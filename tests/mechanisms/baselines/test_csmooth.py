@@ -15,8 +15,8 @@ import dpquantiles as dpq
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import smooth
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms import csmooth
-from dpquantiles.mechanisms.csmooth import CSmooth, Noise, shape, tuned_smoothness
+from dpquantiles.mechanisms.baselines import csmooth
+from dpquantiles.mechanisms.baselines.csmooth import CSmooth, Noise, shape, tuned_smoothness
 from dpquantiles.privacy import ZCDP, PureDP, zcdp_delta
 from dpquantiles.views import Demand, RecordingView, WindowView
 

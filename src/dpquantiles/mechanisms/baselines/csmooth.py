@@ -37,7 +37,7 @@ from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
 from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.demand import merged
 

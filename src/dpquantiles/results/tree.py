@@ -14,10 +14,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import Release
-
-FORMAT = 1
-"""Version of the JSON layout."""
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, require_format
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,8 +126,7 @@ class ReleasedTree:
     def from_json(cls, text: str, grid: Grid) -> "ReleasedTree":
         """The tree that `to_json` wrote, on the grid that it was made on."""
         plain: Mapping[str, Any] = json.loads(text)
-        if plain.get("format") != FORMAT:
-            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
+        require_format(plain)
         if plain["grid"] != json.loads(json.dumps(grid.describe())):
             raise InvalidValue(
                 f"grid must be the tree's own, {plain['grid']}, got {grid.describe()}"

@@ -1,21 +1,19 @@
 """A release by group: the answers of every key, what they promise together, and frames of them."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
-from dpquantiles import privacy
-from dpquantiles.errors import InvalidValue
-from dpquantiles.kinds import named, zone_name
-from dpquantiles.privacy import Guarantee
-from dpquantiles.release import FORMAT, Release
+from dpquantiles.kinds import named
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, Answers
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedRelease:
+class GroupedRelease(Answers):
     """Private quantiles of every group, in the order of the keys and of the quantiles.
 
     One guarantee covers all groups together. A key that was found and that Python cannot show is
@@ -26,14 +24,8 @@ class GroupedRelease:
     by: tuple[str, ...]
     keys: tuple[Key, ...]
     key_types: tuple[str, ...]
-    q: tuple[float, ...]
     values: tuple[tuple[Any, ...], ...]
     """Entry i holds the answers of key i, in the order of `q`."""
-    guarantee: Guarantee | None
-    mechanism: str
-    type: str
-    note: str = ""
-    provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
     backend: str | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
@@ -60,15 +52,9 @@ class GroupedRelease:
             provenance=self.provenance,
         )
 
-    def __str__(self) -> str:
-        shape = f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
-        return f"{shape} [{self.guarantee or self.note}]"
-
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.tables import groups_html
-
-        return groups_html(self)
+    def summary(self) -> str:
+        """How many answers there are, and by what."""
+        return f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
 
     def long(self) -> dict[str, list[Any]]:
         """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""
@@ -109,59 +95,36 @@ class GroupedRelease:
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
         kind = named(self.type)
-        keys = [[_plain(part) for part in key] for key in self.keys]
-        first = next((value for row in self.values for value in row), None)
         return {
             "format": FORMAT,
             "by": list(self.by),
             "key_types": list(self.key_types),
             "q": list(self.q),
             "groups": [
-                {"key": key, "values": [kind.to_json(value) for value in row]}
-                for key, row in zip(keys, self.values, strict=True)
+                {
+                    "key": [_plain(part) for part in key],
+                    "values": [kind.to_json(value) for value in row],
+                }
+                for key, row in zip(self.keys, self.values, strict=True)
             ],
-            "type": self.type,
-            "zone": zone_name(first),
-            "mechanism": self.mechanism,
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "note": self.note,
-            "provenance": dict(self.provenance),
+            **self._origin(chain(*self.values)),
         }
 
-    def to_json(self) -> str:
-        """The release as JSON text."""
-        return json.dumps(self.to_dict(), indent=2)
-
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "GroupedRelease":
-        """The release that `to_dict` wrote."""
-        if plain.get("format") != FORMAT:
-            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
-        kind, guarantee = named(plain["type"], plain["zone"]), plain["guarantee"]
-        types = tuple(plain["key_types"])
-        return cls(
-            by=tuple(plain["by"]),
-            keys=tuple(
+    def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
+        kind, types, groups = cls._kind(plain), tuple(plain["key_types"]), plain["groups"]
+        return {
+            **super()._arguments(plain),
+            "by": tuple(plain["by"]),
+            "key_types": types,
+            "keys": tuple(
                 tuple(_part(part, name) for part, name in zip(group["key"], types, strict=True))
-                for group in plain["groups"]
+                for group in groups
             ),
-            key_types=types,
-            q=tuple(plain["q"]),
-            values=tuple(
-                tuple(kind.from_json(value) for value in group["values"])
-                for group in plain["groups"]
+            "values": tuple(
+                tuple(kind.from_json(value) for value in group["values"]) for group in groups
             ),
-            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
-            mechanism=plain["mechanism"],
-            type=plain["type"],
-            note=plain["note"],
-            provenance=plain["provenance"],
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "GroupedRelease":
-        """The release that `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        }
 
 
 def _plain(part: Any) -> Any:

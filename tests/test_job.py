@@ -1,4 +1,4 @@
-"""The engine: public parameters are settled before any data are read."""
+"""Jobs: public parameters are settled before any data are read."""
 
 import dataclasses
 import random
@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles import engine
+from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.privacy import Neighbors, PureDP
-from dpquantiles.request import Request
+from dpquantiles.run import run
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -50,28 +50,33 @@ def test_parameters_are_checked_before_data_are_read(options: dict[str, Any]) ->
         dpq.quantiles(Untouchable(), **{"q": 0.5, "epsilon": 1, **options})
 
 
-def test_a_request_is_a_frozen_value() -> None:
-    budget = PureDP(epsilon=1, neighbors=Neighbors.ADD_REMOVE)
-    request = Request(q=(0.5,), budget=budget, bounds=[0, 9])  # type: ignore[arg-type]
-    assert request.bounds == (0, 9)
-    assert request.missing == "drop"
-    assert Request(q=(0.5,), budget=PureDP(epsilon=1)).missing == "upper"
+def job(data: Any = None, **options: Any) -> Job:
+    stated = {"columns": (None,), "q": (0.5,), "budget": PureDP(epsilon=1), **options}
+    return Job(data=data, **stated)
+
+
+def test_a_job_is_a_frozen_value() -> None:
+    protected = PureDP(epsilon=1, neighbors=Neighbors.ADD_REMOVE)
+    made = job(budget=protected, bounds={None: [0, 9]})
+    assert made.bounds == {None: (0, 9)}
+    assert made.missing == "drop"
+    assert job().missing == "upper"
     with pytest.raises(dataclasses.FrozenInstanceError):
-        request.size = 2  # type: ignore[misc]
+        made.size = 2  # type: ignore[misc]
 
 
-def test_a_request_builds_its_mechanism_for_distinct_ascending_quantiles() -> None:
-    mechanism = Request(q=(0.9, 0.1, 0.9), budget=PureDP(epsilon=2)).build("joint_exp")
+def test_a_job_builds_its_mechanism_for_distinct_ascending_quantiles() -> None:
+    mechanism = job(q=(0.9, 0.1, 0.9), budget=PureDP(epsilon=2)).build("joint_exp", None)
     assert (mechanism.q, mechanism.guarantee) == ((0.1, 0.9), PureDP(epsilon=2.0))
 
 
 def test_typed_columns_are_taken_as_they_are() -> None:
-    bits = random.Random(7)
-    request = Request(q=(0.5,), budget=PureDP(epsilon=40))
-    typed = TypedColumn(np.full(301, 2.6), INTEGER)
-    assert engine.run(typed, request, bits).value == 3
+    options: Any = {"budget": PureDP(epsilon=40), "bits": random.Random(7)}
+    release: Any = run(job(TypedColumn(np.full(301, 2.6), INTEGER), **options))
+    assert release.value == 3
     moments = TypedColumn(np.full(301, 10**15).view("M8[us]"), Datetime())
-    assert engine.run(moments, request, bits).type == "datetime"
+    release = run(job(moments, **options))
+    assert release.type == "datetime"
 
 
 def test_a_ledger_is_charged_before_data_are_read(tmp_path: Path) -> None:

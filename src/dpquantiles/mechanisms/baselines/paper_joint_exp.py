@@ -40,7 +40,7 @@ from dpquantiles.kernels.scans import Decay
 from dpquantiles.kernels.smooth import uniform
 from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import Guarantee, Neighbors, PureDP
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

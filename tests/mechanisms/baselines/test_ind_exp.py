@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.mechanisms import ind_exp
+from dpquantiles.mechanisms.baselines import ind_exp
+from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.ind_exp import AppIndExp, IndExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import PartView
 from tests.mechanisms import joint_exp_checks as checks

@@ -1,18 +1,16 @@
 """A description: quantiles of several columns of one table, and what they promise together."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpquantiles import privacy
-from dpquantiles.errors import InvalidValue
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import FORMAT, Release
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, Result
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
+class Description(Result):
     """One release per column, in the order in which the columns were named.
 
     `guarantee` covers all columns together; that of each release is its share.
@@ -39,15 +37,9 @@ class Description:
         """The release of one column."""
         return self.releases[column]
 
-    def __str__(self) -> str:
-        shape = f"{len(self.q)} quantiles of {', '.join(self.releases)}"
-        return f"{shape} [{self.guarantee or self.note}]"
-
-    def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
-        from dpquantiles.present.tables import description_html
-
-        return description_html(self)
+    def summary(self) -> str:
+        """How many answers there are, and of which columns."""
+        return f"{len(self.q)} quantiles of {', '.join(self.releases)}"
 
     def columns(self) -> dict[str, list[Any]]:
         """The table: `q`, and one column of answers per column, in its own type.
@@ -67,30 +59,11 @@ class Description:
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""
-        return {
-            "format": FORMAT,
-            "columns": {name: release.to_dict() for name, release in self.releases.items()},
-            "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
-            "note": self.note,
-        }
-
-    def to_json(self) -> str:
-        """The description as JSON text."""
-        return json.dumps(self.to_dict(), indent=2)
+        columns = {name: release.to_dict() for name, release in self.releases.items()}
+        return {"format": FORMAT, "columns": columns, **self._promise()}
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> "Description":
-        """The description that `to_dict` wrote."""
-        if plain.get("format") != FORMAT:
-            raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
-        guarantee = plain["guarantee"]
-        return cls(
-            releases={name: Release.from_dict(part) for name, part in plain["columns"].items()},
-            guarantee=None if guarantee is None else privacy.from_dict(guarantee),
-            note=plain["note"],
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "Description":
-        """The description that `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+    def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
+        columns = plain["columns"].items()
+        releases = {name: Release.from_dict(release) for name, release in columns}
+        return {**super()._arguments(plain), "releases": releases}

@@ -17,7 +17,7 @@ from benchmarks import paper_tuned
 from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import scans
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms.paper_joint_exp import IntervalLaw, PaperJointExp
+from dpquantiles.mechanisms.baselines.paper_joint_exp import IntervalLaw, PaperJointExp
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import SortedView
 from tests.mechanisms.joint_exp_checks import Answer, neighbor_pairs, view_of

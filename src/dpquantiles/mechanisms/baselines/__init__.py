@@ -1,0 +1,1 @@
+"""Mechanisms of published comparisons: callable by name, but others answer better."""
