@@ -10,7 +10,6 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.failures import unquoted
 from dpquantiles.privacy import Guarantee, Units
-from dpquantiles.privacy.spending import held
 from dpquantiles.request import Request, plain
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def charged(
         raise InvalidValue(
             "rng must be left out when a ledger is charged: a seeded release has no guarantee"
         )
-    granted = replace(request, budget=held(request.budget))
+    granted = replace(request, budget=request.budget.spendable)
     rehearse(granted)
     asked = {**request.describe(), **about, "rows": units.rows}
     made: Made = account.ledger.release(

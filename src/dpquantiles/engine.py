@@ -16,7 +16,7 @@ from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid, Held, default_grid
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.privacy import Neighbors, Units, all_rows, share_of
+from dpquantiles.privacy import Neighbors, Units
 from dpquantiles.release import Release
 from dpquantiles.request import Request
 from dpquantiles.sources.frames import backend_of
@@ -261,7 +261,7 @@ def _bounded(table: Table, columns: Sequence[str], units: Units, bits: Bits) -> 
 
 def _shared(request: Request, columns: int, units: Units) -> Request:
     """What is asked of each column: at an equal share of the budget of one row."""
-    part = share_of(request.budget, columns)
+    part = request.budget.divided(columns)
     return replace(request, budget=units.price(part, grouped=False))
 
 
@@ -273,9 +273,9 @@ def _described(
     promises = {shared.build(release.mechanism).guarantee for release in releases.values()}
     # Mechanisms that promise different things are all within the budget that each was given.
     spent = promises.pop() if len(promises) == 1 else shared.budget
-    stated = None if note else units.stated(spent, share_of(request.budget, len(releases)))
+    stated = None if note else units.stated(spent, request.budget.divided(len(releases)))
     return Description(
         releases={name: replace(release, guarantee=stated) for name, release in releases.items()},
-        guarantee=None if note else all_rows(spent, replace(request.budget, unit=units.column)),
+        guarantee=None if note else replace(request.budget, unit=units.column).promised(spent),
         note=note,
     )

@@ -17,8 +17,8 @@ from dpquantiles.grouped import GroupedRelease, Key
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.mechanisms.mechanism import Mechanism
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, Units
 from dpquantiles.request import Request
@@ -217,7 +217,7 @@ class Plan:
                 "size must be left out with keys='private', which finds sizes as well; a mechanism "
                 "that must be told them, as slice_quantiles must, needs a list of keys"
             )
-        selection, rest = keys_share(row)
+        selection, rest = PrivateKeys.bought(row)
         priced = replace(request, budget=rest)
         research = priced.without_intervals().guarantee.research_only
         units = grouping.units

@@ -9,7 +9,7 @@ from dpquantiles.grid import Grid, require_grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.views.filled import MISSING_POLICIES
@@ -73,8 +73,7 @@ class Request:
                 intervals=self.intervals,
                 size=self.size,
             )
-        mechanism: Mechanism = registry.build(name, self.budget, q=distinct, size=self.size)
-        return mechanism
+        return registry.build(name, self.budget, q=distinct, size=self.size)
 
     def choice(self, n: int, grid: Grid) -> Choice:
         """The mechanism and why; n counts only where the number of records is public."""

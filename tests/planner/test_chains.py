@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.planner.chains import Chains, prefix, window
 
@@ -49,7 +50,9 @@ def slots(records: list[int], steps: np.ndarray) -> list[tuple[int, ...]]:
 def test_draws_follow_the_exact_law(case: str) -> None:
     records, q, size = CASES[case]
     epsilon = 1.6
-    mechanism = JointExp(q=q, epsilon=epsilon, neighbors="add-remove", size=size)
+    mechanism = JointExp(
+        q=q, budget=privacy.budget(epsilon=epsilon, neighbors="add-remove"), size=size
+    )
     law = mechanism.law(dpq.ArrayView(np.array(records), dpq.UniformGrid(0, 9, 1)))
     targets = np.rint(np.array(q) * size).astype(int).tolist()
     chains = chains_of(records, targets, size, epsilon / 2)
@@ -71,7 +74,7 @@ def test_draws_follow_the_exact_law(case: str) -> None:
 
 def test_another_rate_is_rejected() -> None:
     records, q, size = CASES["ties"]
-    law = JointExp(q=q, epsilon=2.0, neighbors="add-remove", size=size).law(
+    law = JointExp(q=q, budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), size=size).law(
         dpq.ArrayView(np.array(records), dpq.UniformGrid(0, 9, 1))
     )
     targets = np.rint(np.array(q) * size).astype(int).tolist()

@@ -58,7 +58,7 @@ def test_errors_are_those_of_real_releases(name: str, m: int, epsilon: float, sh
 def test_answers_leave_records_that_are_lost_in_a_large_grid(n: int, shape: str) -> None:
     """Deciles of few whole numbers without bounds: there all is lost, or nothing."""
     grid, q = dpq.FloatGrid(integral=True), tuple(k / 10 for k in range(1, 10))
-    mechanism = dpq.JointExp(q=q, epsilon=1.0)
+    mechanism = dpq.JointExp(q=q, budget=PureDP(epsilon=1.0))
     view = reference(shape, n, grid)
     records = np.array(grid.decode(view.order_statistics(np.arange(n))), dtype=object)
     law = mechanism.law(dpq.ArrayView(records, grid))
@@ -128,11 +128,15 @@ def test_extreme_quantiles_take_no_longer_axis_than_others(monkeypatch: pytest.M
 
     monkeypatch.setattr(Chains, "draw", counted)
     for q in (0.0, 0.5, 1.0):
-        rehearse(dpq.JointExp(q=(q,), epsilon=1.0), reference("even", 2**53, GRID), 64)
+        rehearse(
+            dpq.JointExp(q=(q,), budget=PureDP(epsilon=1.0)), reference("even", 2**53, GRID), 64
+        )
     assert max(cells) <= 64 * 1024
     most = max(cells) // 4
     monkeypatch.setattr(rehearsal, "MOST_WALKED", most)
     cells.clear()
-    errors = rehearse(dpq.JointExp(q=(0.5,), epsilon=1.0), reference("even", 1000, GRID), 64)
+    errors = rehearse(
+        dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0)), reference("even", 1000, GRID), 64
+    )
     assert errors.shape == (64, 1)
     assert max(cells) <= most

@@ -11,7 +11,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.group_engine import USUAL_GROUP
 from dpquantiles.kinds import named
-from dpquantiles.mechanisms.count import counting_share
+from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan, planned
@@ -105,7 +105,7 @@ def dry_run(request: Request, size: int | None, grid: Grid, *, grouped: bool) ->
         whose = "of a group" if grouped else "of records"
         screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
         if not swap:
-            _, budget = counting_share(budget)
+            _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
     view = reference("even", require.count(minimum=1, size=n), grid)
     return planned(budget, request.q, view, n, request.intervals)

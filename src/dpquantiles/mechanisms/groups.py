@@ -1,16 +1,14 @@
 """One release per group by any mechanism: parallel composition, so all groups share one budget."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.mechanisms.count import counting_share
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_groups import draw_groups
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
@@ -58,7 +56,6 @@ def _joint_exp(
 ) -> tuple[list[Answers], list[int | None]]:
     if sizes is not None:
         return draw_groups(mechanism, groups, sizes, bits), sizes.tolist()
-    count, rest = counting_share(mechanism.guarantee)
-    priced = replace(mechanism.within(rest, q=mechanism.q, size=0), reach=mechanism.reach)
+    count, priced = mechanism.priced()
     bought: Ints = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
     return draw_groups(priced, groups, bought, bits), bought.tolist()

@@ -47,7 +47,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     are taken for the groups that are drawn one by one, in their order, and then for those that pass
     together, from the smallest to the largest, groups of one size in their order.
     """
-    setting = _setting(mechanism, groups.grid.size)
+    setting = shared_setting(mechanism, groups.grid.size)
     together = _pass_together(setting, groups.n)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
@@ -68,11 +68,10 @@ def _sized(mechanism: JointExp, size: int) -> JointExp:
     return mechanism if mechanism.neighbors is Neighbors.SWAP else replace(mechanism, size=size)
 
 
-def _setting(mechanism: JointExp, points: int) -> Setting:
+def shared_setting(mechanism: JointExp, points: int) -> Setting:
     """One setting for all groups: that of the largest data set, so that no group's size matters."""
-    if mechanism.neighbors is Neighbors.SWAP:
-        return mechanism._setting(require.LARGEST_COUNT, points)
-    return replace(mechanism, size=0)._setting(None, points)
+    swap = mechanism.neighbors is Neighbors.SWAP
+    return mechanism.setting(require.LARGEST_COUNT if swap else None, points)
 
 
 def _longest(setting: Setting) -> int:

@@ -13,6 +13,7 @@ from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.privacy import Guarantee
@@ -52,27 +53,15 @@ MECHANISMS: dict[str, Any] = {
 }
 
 
-def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
+def build(
+    name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+) -> Mechanism:
     """The named mechanism within a budget; refuses what it cannot meet and names what can."""
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
-    profile = mechanism.profile
-    if budget.kind not in profile.kinds:
-        raise InvalidValue(
-            f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
-            f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
-        )
-    if budget.neighbors not in profile.neighbors:
-        raise InvalidValue(
-            f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
-            f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
-        )
-    return mechanism.within(budget, q=q, size=size)
-
-
-def _listed(options: tuple[str, ...]) -> str:
-    return ", ".join(repr(str(option)) for option in options)
-
-
-def _others(field: str, value: str) -> str:
-    names = [name for name, m in MECHANISMS.items() if value in getattr(m.profile, field)]
-    return f"those that do: {', '.join(names)}" if names else "no mechanism does"
+    objection = mechanism.profile.objection(name, budget)
+    if objection:
+        others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
+        told = f"those that do: {', '.join(others)}" if others else "no mechanism does"
+        raise InvalidValue(f"{objection}; {told}")
+    built: Mechanism = mechanism(q=q, budget=budget, size=size)
+    return built

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.baselines.ind_exp import OneByOne
-from dpquantiles.mechanisms.count import noise_rate
+from dpquantiles.mechanisms.baselines.ind_exp import IndExp
 from dpquantiles.mechanisms.fitted import LUMP, Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import Node, RecursiveJointExp
 from dpquantiles.planner import trees
 from dpquantiles.planner.chains import Chains, Drawn
 from dpquantiles.planner.reference import Reference
-from dpquantiles.privacy import Neighbors
 
 if TYPE_CHECKING:  # random numbers are loaded when somebody plans
     from numpy.random import Generator
@@ -107,10 +105,9 @@ def _joint(mechanism: JointExp, view: Reference, draws: int) -> Floats:
     return rank_errors(view, q, steps)
 
 
-def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
+def _one_by_one(mechanism: IndExp, view: Reference, draws: int) -> Floats:
     q = np.sort(mechanism.q)
-    sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
-    rate = mechanism.each / (2 * sensitivity)
+    rate = mechanism.each / (2 * mechanism.neighbors.records)
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     rng = _generator(view)
@@ -122,7 +119,7 @@ def _one_by_one(mechanism: OneByOne, view: Reference, draws: int) -> Floats:
 
 
 def _recursive(mechanism: RecursiveJointExp, view: Reference, draws: int) -> Floats:
-    q, rate = np.sort(mechanism.q), mechanism.node_epsilon / 2
+    q, rate = np.sort(mechanism.q), mechanism.node_budget.epsilon / 2
     unit = _units(rate, view)
     coarse = view.resized(max(1, view.n // unit))
     room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
@@ -269,7 +266,7 @@ def _fitted(mechanism: Fitted, view: Reference, draws: int) -> Floats:
     points = view.grid.size
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
-        noise = trees.laplaces(_generator(view), noise_rate(paid), draws)
+        noise = trees.laplaces(_generator(view), paid.noise_rate, draws)
         parts = view.occupied(mechanism.part_length(points, view.n))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     shares = {True: lumpy, False: draws - lumpy}
@@ -292,7 +289,7 @@ def _by_itself(mechanism: Any, view: Reference, draws: int) -> Floats:
 REHEARSALS: dict[type, Callable[[Any, Reference, int], Floats]] = {
     JointExp: _joint,
     RecursiveJointExp: _recursive,
-    OneByOne: _one_by_one,
+    IndExp: _one_by_one,
     AdaptiveTree: _adaptive,
     Fitted: _fitted,
     AggTree: _tree,
