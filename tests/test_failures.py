@@ -14,7 +14,9 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import cli, errors
-from dpquantiles.sources import memory, scan
+from dpquantiles.failures import unquoted
+from dpquantiles.sources import memory
+from dpquantiles.sources.engine import Engine
 
 SOURCE = Path(dpq.__file__).parent
 SECRET = "49999999"
@@ -93,8 +95,34 @@ def told(error: BaseException) -> str:
 
 def within_the_library(error: BaseException) -> list[str]:
     """The functions of ours below the guard that a traceback still holds."""
-    names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return names[names.index("unquoted") + 1 :]
+    names = [frame.f_code.co_qualname for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return names[names.index("unquoted.__exit__") + 1 :]
+
+
+@pytest.mark.parametrize(
+    "raised", [*ACCIDENTS, errors.InvalidValue("public"), KeyboardInterrupt(), SystemExit(3)]
+)
+def test_a_guard_lets_nothing_out_but_the_sentence(raised: BaseException) -> None:
+    """No error that led to it, and no variable of a function that the block called."""
+
+    def read(records: list[str]) -> None:
+        try:
+            raise RuntimeError(records[0])
+        except RuntimeError:
+            raise raised  # noqa: B904
+
+    def release() -> None:
+        with unquoted():
+            read([SECRET])
+
+    with pytest.raises((errors.PublicError, KeyboardInterrupt, SystemExit)) as caught:
+        release()
+    frames = list(traceback.walk_tb(caught.value.__traceback__))
+    assert [frame.f_code.co_qualname for frame, _ in frames][-1] == "unquoted.__exit__"
+    assert SECRET not in repr([frame.f_locals for frame, _ in frames[1:]])
+    assert SECRET not in told(caught.value)
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert (caught.value is raised) == isinstance(raised, (errors.PublicError, SystemExit))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -174,7 +202,7 @@ def test_an_engine_that_fails_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> Any:
         raise duckdb.ConversionException(f"Could not convert string '{SECRET}' to INT32")
 
-    monkeypatch.setattr(scan, "_grouped", fail)
+    monkeypatch.setattr(Engine, "grouped", fail)
     with pytest.raises(dpq.ScanFailed, match="Polars failed") as caught:
         dpq.deciles(LAZY, column="v", epsilon=1.0)
     assert SECRET not in told(caught.value)
@@ -219,7 +247,7 @@ def test_a_keyboard_interrupt_within_duckdb_stays_one(
     relation = duckdb.connect().sql("SELECT range AS v FROM range(60)")
     charged: dict[str, Any] = {"ledger": ledger, "dataset": "pay", "request_id": "again"}
     with monkeypatch.context() as broken:
-        broken.setattr(scan, "_grouped", interrupted)
+        broken.setattr(Engine, "grouped", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             dpq.median(relation, column="v", epsilon=1.0, **charged)
     assert "'again' runs again without another charge" in caught.value.__notes__[0]

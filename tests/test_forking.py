@@ -45,7 +45,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     ("library", "module", "data"),
     [
         ("numpy", "importlib.resources._common", "np.arange(300.0)"),
-        ("numpy", "dpquantiles.group_engine", "np.arange(300.0)"),
+        ("numpy", "dpquantiles.by_group", "np.arange(300.0)"),
         ("pandas", "narwhals.stable.v2", "pandas.Series(np.arange(300.0))"),
     ],
 )

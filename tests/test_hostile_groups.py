@@ -18,7 +18,7 @@ from dpquantiles.privacy import PureDP
 from dpquantiles.sources import groups, units
 from dpquantiles.sources.groups import GroupedRows
 from dpquantiles.sources.keys import KeyColumns
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_data
 from dpquantiles.sources.tables import open_table
 
 
@@ -88,7 +88,7 @@ def test_keys_that_no_computer_word_holds_are_refused() -> None:
 
 def test_a_row_is_in_one_group_whatever_a_library_takes_for_equal() -> None:
     table = open_table(pl.DataFrame({"dpq_key_0": ["a", "b"], "dpq_value": [1.0, 2.0]}))
-    rows = GroupedRows(table, ("dpq_key_0",), open_source(table, "dpq_value"))
+    rows = GroupedRows(table, ("dpq_key_0",), open_data(table, "dpq_value").source("dpq_value"))
     codes, typed = rows._coded(table.frame, [("a",), ("a",), ("b",)])
     assert len(codes) == len(typed.values) == 2
 

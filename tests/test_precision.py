@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.present import text
-from dpquantiles.present.tables import groups_text
+from dpquantiles.present import releases
 from tests.sources.origins import make
 
 # Workers share nothing, so all tests of engines that start slowly belong to one of them.
@@ -131,7 +130,7 @@ def test_groups_units_and_descriptions_say_it() -> None:
     groups = dpq.quantiles(table(), 0.5, column="x", by="g", keys=["a", "b"], epsilon=1)
     assert_said(groups, [BITS, UINT64])
     assert_said(groups["a"], [BITS, UINT64])
-    assert BITS in " ".join(groups_text(groups, 10**6).split())
+    assert BITS in " ".join(releases.text(groups, 10**6).split())
     assert BITS in groups._repr_html_()
     units = dpq.median(table(), column="x", unit="p", epsilon=1)
     assert_said(units, [BITS, UINT64])
@@ -146,6 +145,6 @@ def test_groups_units_and_descriptions_say_it() -> None:
 
 def test_text_html_and_json_say_it() -> None:
     release = dpq.median(np.arange(9, dtype=np.uint64), epsilon=1)
-    assert " ".join(said(release)) in " ".join(text.render(release).split())
+    assert " ".join(said(release)) in " ".join(releases.text(release).split())
     assert BITS in release._repr_html_()
     assert said(dpq.Release.from_json(release.to_json())) == said(release)

@@ -9,7 +9,6 @@ from dpquantiles.version import __version__
 if TYPE_CHECKING:
     from dpquantiles.api import deciles, describe, median, percentiles, quantiles, quartiles
     from dpquantiles.auditing import Audit, audit
-    from dpquantiles.described import Description
     from dpquantiles.errors import (
         BudgetExceeded,
         DemandTooLarge,
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
         ScanFailed,
     )
     from dpquantiles.grid import FloatGrid, UniformGrid
-    from dpquantiles.grouped import GroupedRelease
     from dpquantiles.intervals import Interval, Intervals
     from dpquantiles.ledger import Ledger
     from dpquantiles.mechanisms import JointExp
     from dpquantiles.planner.needs import epsilon_for, size_for
     from dpquantiles.planner.plans import Plan, plan
     from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-    from dpquantiles.release import Release
+    from dpquantiles.results import Description, GroupedRelease, Release
     from dpquantiles.views import ArrayView
 
 forking.wait_for_imports()
@@ -72,20 +70,18 @@ __all__ = [
 _PLACES = {
     "api": ("deciles", "describe", "median", "percentiles", "quantiles", "quartiles"),
     "auditing": ("Audit", "audit"),
-    "described": ("Description",),
     "errors": (
         *("BudgetExceeded", "DemandTooLarge", "LedgerError", "MissingBackend"),
         *("PublicError", "ReleaseFailed", "ScanFailed"),
     ),
     "grid": ("FloatGrid", "UniformGrid"),
-    "grouped": ("GroupedRelease",),
     "intervals": ("Interval", "Intervals"),
     "ledger": ("Ledger",),
     "mechanisms": ("JointExp",),
     "planner.needs": ("epsilon_for", "size_for"),
     "planner.plans": ("Plan", "plan"),
     "privacy": ("ZCDP", "ApproxDP", "Neighbors", "PureDP"),
-    "release": ("Release",),
+    "results": ("Description", "GroupedRelease", "Release"),
     "views": ("ArrayView",),
 }
 """The same names once more, for when they are used: what nobody uses is never loaded."""

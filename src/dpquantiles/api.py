@@ -3,20 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from dpquantiles import engine, entropy, group_engine, privacy, require
-from dpquantiles.charging import Account
-from dpquantiles.described import Description
+from dpquantiles import entropy, privacy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.intervals import AskedIntervals, require_intervals
+from dpquantiles.job import Account, Job
 from dpquantiles.options import GroupOptions, Options
 from dpquantiles.planner import AskedMechanism
 from dpquantiles.privacy import NeighborsName, Units
-from dpquantiles.release import Release
-from dpquantiles.request import Request
 from dpquantiles.require import AskedQuantiles
+from dpquantiles.results import Description, GroupedRelease, Release
+from dpquantiles.run import run
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger
@@ -115,26 +113,35 @@ def quantiles(
         A `Release` with the answers in the order of `q` and in the type of the data; with `by`
         a `GroupedRelease`, whose `to_frame()` is a frame of the data's own library.
     """
-    bits, units = entropy.require_bits(rng=rng), Units.of(unit, max_rows_per_unit)
-    request = Request(
+    job = Job(
+        data=data,
+        columns=(column,),
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
-        bounds=bounds,
+        by=_names(by),
+        keys=keys,
+        units=Units.of(unit, max_rows_per_unit),
+        bounds={} if bounds is None else {column: bounds},
         resolution=resolution,
         grid=grid,
-        size=size if by is None else group_engine.typical(size),  # type: ignore[arg-type]
+        size=size,
         missing=missing,
         mechanism=mechanism,
         intervals=require_intervals(intervals),
+        account=Account.of(ledger, dataset=dataset, part=part, request_id=request_id),
+        bits=entropy.require_bits(rng=rng),
     )
-    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
-    if by is not None:
-        names = by if isinstance(by, str) else tuple(by)
-        grouping = group_engine.Grouping(by=names, keys=keys, size=size, units=units)
-        return group_engine.run(data, column, grouping, request, bits, account)
-    if keys is not None:
-        raise InvalidValue("keys needs by, the columns that they are keys of")
-    return engine.run_for_units(data, request, bits, column, units, account)
+    release: Release | GroupedRelease = run(job)  # type: ignore[assignment]
+    return release
+
+
+def _names(by: str | Iterable[str] | None) -> tuple[str, ...]:
+    if by is None or isinstance(by, str):
+        return () if by is None else (by,)
+    names = tuple(by)
+    if not names:
+        raise InvalidValue("by must name at least one column, got none")
+    return names
 
 
 SUMMARY = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -171,32 +178,29 @@ def describe(
     Returns:
         A `Description`: one `Release` per column, and with `to_frame()` a table of them.
     """
-    names = columns if isinstance(columns, str) else tuple(columns)
-    request = Request(
+    if isinstance(columns, str):
+        raise InvalidValue(f"columns must be a list that names each column once, got {columns!r}")
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InvalidType(
+            "bounds must be a dictionary from columns to pairs (lower, upper), "
+            f"got {require.shown(bounds)}"
+        )
+    job = Job(
+        data=data,
+        columns=tuple(columns),
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
+        units=Units.of(unit, max_rows_per_unit),
+        bounds=bounds or {},  # type: ignore[arg-type]
         size=size,
         missing=missing,
         mechanism=mechanism,
+        account=Account.of(ledger, dataset=dataset, part=part, request_id=request_id),
+        bits=entropy.require_bits(rng=rng),
+        describes=True,
     )
-    units = Units.of(unit, max_rows_per_unit)
-    bits = entropy.require_bits(rng=rng)
-    account = _account(ledger, dataset=dataset, part=part, request_id=request_id)
-    within = {} if bounds is None else bounds
-    return engine.describe(data, names, request, bits, units, within, account)
-
-
-def _account(
-    ledger: "Ledger | None", *, dataset: str | None, part: str | None, request_id: str | None
-) -> Account | None:
-    if ledger is not None:
-        if dataset is None:
-            raise InvalidType("dataset must be given with a ledger, for example 'payroll-2026'")
-        return Account(ledger=ledger, dataset=dataset, part=part, request_id=request_id)
-    for name, value in (("dataset", dataset), ("part", part), ("request_id", request_id)):
-        if value is not None:
-            raise InvalidType(f"{name} must be given together with a ledger, got {value!r} alone")
-    return None
+    description: Description = run(job)  # type: ignore[assignment]
+    return description
 
 
 @overload

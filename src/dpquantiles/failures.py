@@ -4,27 +4,39 @@ An error of a library below us may quote records or count them: in its message, 
 led to it, and in the local variables of the frames that its traceback holds.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from types import TracebackType
 
 from dpquantiles.errors import PublicError, ReleaseFailed
 
 INTERRUPTED = "Query interrupted"
 """What DuckDB says of Ctrl-C."""
 
-Made = TypeVar("Made")
 
+class unquoted:
+    """Guards a block that reads data: where it fails, the error says public things only.
 
-def unquoted(make: Callable[[], Made]) -> Made:
-    """What `make` gives; where it fails, an error that says public things only.
-
-    It is raised outside of the handler, so that it has no context, and its traceback begins here.
+    The error has no cause and no context, and its traceback holds no frame below the block. The
+    frame with the block itself stays, so the block should call functions that read records, and not
+    keep records in variables of its own.
     """
-    try:
-        return make()
-    except BaseException as error:  # a panic in Rust is not an Exception
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            return
         failure = _public(error)
-    raise failure
+        del kind, error, trace  # this frame is part of the traceback of the failure
+        try:
+            raise failure
+        finally:
+            failure.__context__ = None  # Python has put the error of the block there
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -43,9 +43,9 @@ def test_importing_loads_next_to_nothing() -> None:
 
 def test_a_first_release_loads_no_ledger_no_plans_no_audits_and_no_drawings() -> None:
     modules = all_loaded(release("[1, 2.5, None]"))
-    assert {"numpy", "dpquantiles.engine", "dpquantiles.planner.choice"} <= modules
+    assert {"numpy", "dpquantiles.run", "dpquantiles.planner.choice"} <= modules
     others = {"ledger", "auditing", "present", "cli", "planner.plans", "planner.needs"}
-    others |= {"planner.rehearsal", "planner.reference"}
+    others |= {"planner.estimates", "planner.reference"}
     assert not modules & {"sqlite3", *(f"dpquantiles.{name}" for name in others)}
 
 
@@ -102,7 +102,7 @@ def test_values_are_unpickled_where_nothing_was_loaded() -> None:
 def test_threads_may_use_the_package_first_at_the_same_time() -> None:
     all_loaded(
         "import threading, dpquantiles as dpq\n"
-        "names = dpq.__all__ + ['privacy', 'kinds', 'group_engine']\n"
+        "names = dpq.__all__ + ['privacy', 'kinds', 'by_group']\n"
         "found, start = [], threading.Barrier(len(names))\n"
         "def use(name):\n"
         "    start.wait()\n"

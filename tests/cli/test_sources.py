@@ -150,11 +150,13 @@ def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_duckdb_tells_how_far_it_is(folder: Path) -> None:
-    from dpquantiles.sources.named import open_query
+    from dpquantiles.sources.named import Named
+    from dpquantiles.sources.source import open_whole
 
-    source = open_query("SELECT x FROM t", "x", str(folder / "numbers.duckdb"))
-    assert source.percent is not None
-    assert source.percent() <= 100
+    query = Named("SELECT x FROM t", is_query=True, database=str(folder / "numbers.duckdb"))
+    percent = open_whole(query).table.percent
+    assert percent is not None
+    assert percent() <= 100
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import dpquantiles as dpq
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_data
 
 N = 48
 GROUPS = ["a" if k % 2 else "b" for k in range(N)]
@@ -71,7 +71,7 @@ def assert_indifferent(harmless: Any, hostile: Any, mode: str, **options: Any) -
     """
     found = outcome(hostile, mode, **options)
     if isinstance(found, Shown) and "grid" not in options:
-        assert found.kind == open_source(harmless, "v").kind.name
+        assert found.kind == open_data(harmless, "v").source("v").kind.name
         assert len(found.answers) == (4 if "by" in MODES[mode] else 2)
     else:
         assert found == outcome(harmless, mode, **options)

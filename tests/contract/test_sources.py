@@ -11,7 +11,8 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.sources import memory, scanned
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.source import open_data
 from dpquantiles.views import ArrayView, SortedView
 from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
 
@@ -60,9 +61,13 @@ def test_windows_and_releases_are_those_of_the_array(
 ) -> None:
     array = COLUMNS[name]
     data = make(engine, pa.table({"x": array}), request)
-    source = open_source(data, "x")
+    source = open_data(data, "x").source("x")
     typed = memory.read(array)
     assert source.kind.name == typed.kind.name
+    if engine in LAZY:
+        assert isinstance(source, LazyColumn)
+        read_by = type(source.numbers.engine)
+        assert f"{read_by.__module__}.{read_by.__name__}".endswith(f".{LAZY[engine]}")
     grid = default_grid(typed.kind)
     if engine not in SLOW or name in ("floats", "integers", "dates"):
         assert_same_view(source.view(grid, "upper"), ArrayView(typed.values, grid))
@@ -91,5 +96,5 @@ def test_bins_that_hold_too_much_are_binned_again(
     typed = memory.read(array)
     wide = (-(10**14), 10**14) if name in ("floats", "integers") else None
     grid = default_grid(typed.kind, wide)
-    view = open_source(data, "x").view(grid, "drop")
+    view = open_data(data, "x").source("x").view(grid, "drop")
     assert_same_view(view, ArrayView(typed.values, grid, missing="drop"))

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.group_engine import Grouping, Plan
+from dpquantiles.job import Job
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
-from dpquantiles.request import Request
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.views.groups import SortedSteps
 
@@ -62,9 +61,9 @@ def answers(mechanism: JointExp, records: tuple[int, ...]) -> Law:
     return {answer: math.exp(law.log_probability(answer)) for answer in found}
 
 
-def of_all_keys(plan: Plan, rows: Rows, size: int) -> Law:
+def of_all_keys(job: Job, rows: Rows, size: int) -> Law:
     """The law of all groups with public keys."""
-    mechanism = plan.build(size)
+    mechanism = job.build("joint_exp", size)
     assert isinstance(mechanism, JointExp)
     parts = [
         answers(mechanism, tuple(sorted(value for group, value in rows if group == key)))
@@ -101,11 +100,18 @@ def tables(sizes: tuple[int, ...], rows: tuple[Row, ...] = ROWS) -> Iterator[tup
     return itertools.product(*units)
 
 
-def plan_of(budget: Guarantee, k: int, keys: Any = KEYS) -> Plan:
-    request = Request(q=(0.5,), budget=budget, grid=GRID)
-    sizes = None if isinstance(keys, str) else SIZE
-    grouping = Grouping(by="group", keys=keys, size=sizes, units=Units.of("unit", k))
-    return Plan.of(COLUMNS, grouping, request)
+def job_of(budget: Guarantee, k: int, keys: Any = KEYS) -> Job:
+    return Job(
+        data=None,
+        columns=("value",),
+        q=(0.5,),
+        budget=budget,
+        grid=GRID,
+        by=("group",),
+        keys=keys,
+        size=None if isinstance(keys, str) else SIZE,
+        units=Units.of("unit", k),
+    )
 
 
 BUDGET = PureDP(epsilon=1.2, neighbors=Neighbors.ADD_REMOVE)
@@ -115,34 +121,33 @@ SLACK, SIZE = 1e-9, 3
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("sizes", [(3,), (2, 1), (1, 3)])
 def test_units_in_several_groups_are_protected(k: int, sizes: tuple[int, ...]) -> None:
-    plan = plan_of(BUDGET, k)
-    assert plan.guarantee == replace(BUDGET, unit="unit")
-    found = worst(tables(sizes), k, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon)
+    job = job_of(BUDGET, k)
+    assert job.promise() == replace(BUDGET, unit="unit")
+    found = worst(tables(sizes), k, lambda rows: of_all_keys(job, rows, SIZE), BUDGET.epsilon)
     assert found <= SLACK
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_units_are_protected_over_all_neighboring_tables(k: int) -> None:
     """One group: three units of up to four rows."""
-    plan = plan_of(BUDGET, k)
+    job = job_of(BUDGET, k)
     values = tuple(("a", value) for value in (0, 1))
     for sizes in ((4, 1), (2, 3), (1, 2, 2)):
         every = tables(sizes, values)
-        assert worst(every, k, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon) <= SLACK
+        assert worst(every, k, lambda rows: of_all_keys(job, rows, SIZE), BUDGET.epsilon) <= SLACK
 
 
 def test_too_large_a_row_budget_is_caught() -> None:
     """A row that may spend what a unit may spend breaks the promise."""
-    plan = plan_of(BUDGET, 2)
-    broken = replace(plan, request=replace(plan.request, budget=BUDGET))
+    broken = job_of(BUDGET, 1)  # of which every unit has two rows
     found = worst(tables((2, 1)), 2, lambda rows: of_all_keys(broken, rows, SIZE), BUDGET.epsilon)
     assert found > 0.01
 
 
 def test_too_many_rows_are_caught() -> None:
     """More rows than are paid for break the promise."""
-    plan = plan_of(BUDGET, 1)
-    found = worst(tables((2, 1)), 2, lambda rows: of_all_keys(plan, rows, SIZE), BUDGET.epsilon)
+    job = job_of(BUDGET, 1)
+    found = worst(tables((2, 1)), 2, lambda rows: of_all_keys(job, rows, SIZE), BUDGET.epsilon)
     assert found > 0.01
 
 
@@ -175,21 +180,21 @@ def test_one_person_under_two_names_breaks_the_promise() -> None:
     assert split == pytest.approx(2 * BUDGET.epsilon)
 
 
-def of_private_keys(plan: Plan, rows: Rows) -> Law:
+def of_private_keys(job: Job, rows: Rows) -> Law:
     """The law of keys that are found in the data: what each group shows, and its answers."""
-    selection = plan.selection
+    selection = job.price.keys
     assert isinstance(selection, PrivateKeys)
     found: Law = {(): 1.0}
     for key in KEYS:
         records = tuple(sorted(value for group, value in rows if group == key))
-        shown = of_one_key(plan, selection, records)
+        shown = of_one_key(job, selection, records)
         found = {
             (*before, *after): p * r for before, p in found.items() for after, r in shown.items()
         }
     return found
 
 
-def of_one_key(plan: Plan, selection: PrivateKeys, records: tuple[int, ...]) -> Law:
+def of_one_key(job: Job, selection: PrivateKeys, records: tuple[int, ...]) -> Law:
     k, n = selection.threshold, len(records)
     noise = {z: math.exp(-selection.epsilon * abs(z)) for z in range(-k, k + 1)}
     total = math.fsum(noise.values())
@@ -198,7 +203,7 @@ def of_one_key(plan: Plan, selection: PrivateKeys, records: tuple[int, ...]) -> 
         if n == 0 or n + z <= k:
             shown[(None,)] += weight / total  # type: ignore[assignment]
             continue
-        mechanism = plan.build(n + z)
+        mechanism = job.build("joint_exp", n + z)
         assert isinstance(mechanism, JointExp)
         for answer, probability in answers(mechanism, records).items():
             shown[((n + z, answer),)] += weight / total * probability  # type: ignore[assignment]
@@ -208,26 +213,27 @@ def of_one_key(plan: Plan, selection: PrivateKeys, records: tuple[int, ...]) -> 
 @pytest.mark.parametrize("k", [1, 2])
 def test_private_keys_are_private_over_all_neighboring_tables(k: int) -> None:
     budget = ApproxDP(epsilon=4.0, delta=0.3, neighbors=Neighbors.ADD_REMOVE)
-    plan = plan_of(budget, k, keys="private")
-    assert plan.guarantee == replace(budget, unit="unit")
+    job = job_of(budget, k, keys="private")
+    assert job.promise() == replace(budget, unit="unit")
     for sizes in ((2,), (2, 1), (1, 2)):
-        found = worst(tables(sizes), k, lambda rows: of_private_keys(plan, rows), budget.epsilon)
+        found = worst(tables(sizes), k, lambda rows: of_private_keys(job, rows), budget.epsilon)
         assert 0 < found <= budget.delta
 
 
 def test_swap_of_a_unit_replaces_one_row() -> None:
     """One row per unit, no groups: the public number of units is the number of kept rows."""
     budget = PureDP(epsilon=1.0)
-    row = Units.of("unit", 1).price(budget, grouped=False)
-    mechanism = Request(q=(0.5,), budget=row, grid=GRID).build()
+    units = Units.of("unit", 1)
+    job = Job(data=None, columns=("value",), q=(0.5,), budget=budget, grid=GRID, units=units)
+    mechanism = job.usual
     assert isinstance(mechanism, JointExp)
 
     def law(rows: Rows) -> Law:
         return answers(mechanism, tuple(sorted(value for _, value in rows)))
 
     values = tuple(("a", value) for value in (0, 1))
-    units = [u for n in (1, 2, 3) for u in itertools.combinations_with_replacement(values, n)]
-    for rest in units:
-        laws = [mixture((unit, rest), 1, law) for unit in units]
+    people = [u for n in (1, 2, 3) for u in itertools.combinations_with_replacement(values, n)]
+    for rest in people:
+        laws = [mixture((unit, rest), 1, law) for unit in people]
         for one, other in itertools.permutations(laws, 2):
             assert excess(one, other, budget.epsilon) <= SLACK

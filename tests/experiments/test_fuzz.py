@@ -1,10 +1,14 @@
 """Generated calls hold to the rules, and the fuzzer finds whoever does not."""
 
+import json
 import logging
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -124,21 +128,22 @@ def test_a_call_that_misbehaves_is_found(plant: Any, monkeypatch: pytest.MonkeyP
     assert found(asked[:40], PLANTED[plant])
 
 
-def uncharged(_: Any, __: Any, draw: Any, **___: Any) -> Any:
-    return draw()
+@contextmanager
+def uncharged(*_: Any, **__: Any) -> Iterator[Any]:
+    yield SimpleNamespace(recorded=None, record=lambda result: json.loads(result.to_json()))
 
 
-def charged_twice(self: Any, cost: Any, draw: Any, **named: Any) -> Any:
+def charged_twice(self: Any, cost: Any, **named: Any) -> Any:
     self.charge(cost, dataset=named["dataset"])
-    return RELEASE(self, cost, draw, **named)
+    return CHARGED(self, cost, **named)
 
 
-def charged_before_looking(self: Any, cost: Any, _: Any, **named: Any) -> Any:
+def charged_before_looking(self: Any, cost: Any, **named: Any) -> Any:
     self.charge(cost, dataset=named["dataset"])
     raise ValueError("too late")
 
 
-RELEASE = dpq.Ledger.release
+CHARGED = dpq.Ledger.charged
 
 
 @pytest.mark.parametrize(
@@ -152,7 +157,7 @@ RELEASE = dpq.Ledger.release
 def test_a_ledger_that_does_not_charge_as_it_should_is_found(
     planted: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dpq.Ledger, "release", planted)
+    monkeypatch.setattr(dpq.Ledger, "charged", planted)
     assert found([n for n in IN_MEMORY if build(n).ledger][:12], words)
 
 

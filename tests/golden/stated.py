@@ -22,7 +22,7 @@ import dpquantiles as dpq
 
 Case = tuple[str, Callable[[], Any]]
 
-PACKAGES = ("privacy", "mechanisms", "kernels", "intervals", "ledger")
+PACKAGES = ("privacy", "mechanisms", "kernels", "intervals", "results", "ledger")
 PLAIN = (int, float, str, bytes, Fraction, tuple, dict, slice, type(None))
 OF_THE_MACHINE = "SOFTWARE"
 

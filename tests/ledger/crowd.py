@@ -6,11 +6,14 @@ import signal
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dpquantiles import PureDP, Release
 from dpquantiles.errors import BudgetExceeded
 from dpquantiles.ledger import Ledger
+from dpquantiles.privacy import Guarantee
 
 DATASET = "crowd"
 
@@ -45,6 +48,14 @@ def release(value: int) -> Release:
     )
 
 
+def released(ledger: Ledger, cost: Guarantee, draw: Callable[[], Any], **charged: Any) -> Release:
+    """What a ledger has recorded for a request, after it was drawn if it has not."""
+    with ledger.charged(cost, **charged) as entry:
+        recorded = entry.record(draw()) if entry.recorded is None else entry.recorded
+    assert recorded == entry.recorded
+    return Release.from_dict(recorded)
+
+
 def work(ledger: Ledger, diary: Diary, slot: int, done: int, cost: PureDP) -> None:
     """Release until the budget is spent, going on where a killed process stopped."""
     bits = random.SystemRandom()
@@ -57,7 +68,7 @@ def work(ledger: Ledger, diary: Diary, slot: int, done: int, cost: PureDP) -> No
             return release(value)
 
         try:
-            answer = ledger.release(cost, draw, dataset=DATASET, request_id=request)
+            answer = released(ledger, cost, draw, dataset=DATASET, request_id=request)
         except BudgetExceeded:
             return
         diary.note("left", request, answer.value)

@@ -13,7 +13,7 @@ import pytest
 from dpquantiles import LedgerError, PureDP, Release
 from dpquantiles.ledger import Ledger, file
 from tests.ledger import crowd
-from tests.ledger.crowd import release
+from tests.ledger.crowd import release, released
 
 if sys.platform == "win32":
     pytest.skip("no fork", allow_module_level=True)
@@ -40,8 +40,7 @@ def in_child(task: Callable[[], object]) -> int:
 
 
 def ask(path: Path, draw: Callable[[], Release]) -> Release:
-    answer: Release = Ledger(path).release(ONE, draw, dataset="payroll", request_id="march")
-    return answer
+    return released(Ledger(path), ONE, draw, dataset="payroll", request_id="march")
 
 
 def before_the_commit(path: Path) -> None:

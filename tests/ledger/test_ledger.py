@@ -8,8 +8,10 @@ import pickle
 import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from dpquantiles.ledger.entries import START, written
 from dpquantiles.ledger.ledger import SOFTWARE
 from dpquantiles.present import spending
 from dpquantiles.privacy import Guarantee
-from tests.ledger.crowd import release
+from tests.ledger.crowd import release, released
 
 ONE = PureDP(epsilon=1.0)
 
@@ -119,10 +121,8 @@ def test_a_repeated_request_is_charged_once_and_gives_the_same_release(ledger: L
     drawn = iter((7, 8))
 
     def ask() -> Release:
-        answer: Release = ledger.release(
-            ONE, lambda: release(next(drawn)), dataset="payroll", request_id="march"
-        )
-        return answer
+        draw = lambda: release(next(drawn))  # noqa: E731
+        return released(ledger, ONE, draw, dataset="payroll", request_id="march")
 
     assert ask() == ask() == release(7)
     assert next(drawn) == 8
@@ -147,19 +147,23 @@ def test_a_repeated_request_is_charged_once_and_gives_the_same_release(ledger: L
 def test_a_request_repeated_with_other_parameters_is_refused(
     ledger: Ledger, other: dict[str, object], named: str
 ) -> None:
-    asked = {"cost": ONE, "dataset": "payroll", "request_id": "march", "parameters": {"q": (0.5,)}}
-    ledger.release(draw=lambda: release(7), **asked)  # type: ignore[arg-type]
-    ledger.release(draw=lambda: pytest.fail("drawn"), **asked)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {
+        "cost": ONE,
+        "dataset": "payroll",
+        "request_id": "march",
+        "parameters": {"q": (0.5,)},
+    }
+    released(ledger, draw=lambda: release(7), **asked)
+    released(ledger, draw=lambda: pytest.fail("drawn"), **asked)
     with pytest.raises(
         LedgerError, match=rf"charged before, in entry 2, and differs in its {named};"
     ):
-        ledger.release(draw=lambda: pytest.fail("drawn"), **(asked | other))  # type: ignore[arg-type]
+        released(ledger, draw=lambda: pytest.fail("drawn"), **(asked | other))
 
 
 def test_a_failed_draw_keeps_its_charge_and_can_be_completed(ledger: Ledger) -> None:
-    def ask(draw: object) -> Release:
-        answer: Release = ledger.release(ONE, draw, dataset="payroll", request_id="march")  # type: ignore[arg-type]
-        return answer
+    def ask(draw: Callable[[], object]) -> Release:
+        return released(ledger, ONE, draw, dataset="payroll", request_id="march")
 
     with pytest.raises(ZeroDivisionError) as failed:
         ask(lambda: 1 / 0)
@@ -171,15 +175,37 @@ def test_a_failed_draw_keeps_its_charge_and_can_be_completed(ledger: Ledger) -> 
     assert ledger.spent("payroll") == 1.0
 
 
+def test_only_an_error_before_the_record_says_that_nothing_was_released(ledger: Ledger) -> None:
+    """A block may also end without a record and without an error."""
+    for _ in range(2):
+        with ledger.charged(ONE, dataset="payroll", request_id="march") as entry:
+            assert entry.recorded is None
+
+    def fail_afterwards() -> float:
+        with ledger.charged(ONE, dataset="payroll", request_id="march") as entry:
+            assert entry.record(release(9)) == release(9).to_dict() == entry.recorded
+            return 1 / 0
+
+    with pytest.raises(ZeroDivisionError) as failed:
+        fail_afterwards()
+    assert not hasattr(failed.value, "__notes__")
+    assert actions(ledger) == {"budget": 1, "charge": 1, "retry": 2, "release": 1}
+    assert ledger.spent("payroll") == 1.0
+
+
 def test_a_request_that_is_running_is_not_run_again(ledger: Ledger, path: Path) -> None:
     def nested() -> Release:
         with pytest.raises(LedgerError, match="'march' is being run by another process"):
-            Ledger(path).release(
-                ONE, lambda: pytest.fail("drawn"), dataset="payroll", request_id="march"
+            released(
+                Ledger(path),
+                ONE,
+                lambda: pytest.fail("drawn"),
+                dataset="payroll",
+                request_id="march",
             )
         return release(7)
 
-    assert ledger.release(ONE, nested, dataset="payroll", request_id="march") == release(7)
+    assert released(ledger, ONE, nested, dataset="payroll", request_id="march") == release(7)
     assert [file.name for file in path.parent.iterdir()] == ["budget.db"]
 
 
@@ -249,7 +275,7 @@ def test_entries_say_when_what_and_by_which_software(ledger: Ledger) -> None:
 
 
 def test_the_chain_can_be_checked_from_the_export_alone(ledger: Ledger) -> None:
-    ledger.release(ONE, lambda: release(7), dataset="payroll")
+    released(ledger, ONE, lambda: release(7), dataset="payroll")
     previous = ""
     for entry in json.loads(ledger.to_json())["entries"]:
         stated = entry.pop("hash")

@@ -13,7 +13,7 @@ import pytest
 from dpquantiles import LedgerError, PureDP
 from dpquantiles.ledger import Ledger, entries, file, inspection
 from dpquantiles.ledger.ledger import SOFTWARE
-from tests.ledger.crowd import release
+from tests.ledger.crowd import release, released
 
 ONE = PureDP(epsilon=1.0)
 
@@ -22,7 +22,7 @@ ONE = PureDP(epsilon=1.0)
 def filled(ledger: Ledger, path: Path) -> Path:
     """A ledger with entries of all kinds but a retry."""
     ledger.charge(ONE, dataset="payroll", request_id="first")
-    ledger.release(ONE, lambda: release(7), dataset="payroll", request_id="second")
+    released(ledger, ONE, lambda: release(7), dataset="payroll", request_id="second")
     assert ledger.verify() == ledger.head
     return path
 
@@ -94,8 +94,12 @@ def crashed(ledger: Ledger, path: Path, copy: Path, size: int = 0) -> Path:
         patience, file.PATIENCE = file.PATIENCE, 0.0
         try:
             with pytest.raises(LedgerError, match="busy"):
-                ledger.release(
-                    ONE, lambda: pytest.fail("drawn"), dataset="payroll", parameters=parameters
+                released(
+                    ledger,
+                    ONE,
+                    lambda: pytest.fail("drawn"),
+                    dataset="payroll",
+                    parameters=parameters,
                 )
         finally:
             file.PATIENCE = patience

@@ -27,8 +27,8 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
-from dpquantiles.release import Release
 from dpquantiles.require import LARGEST_COUNT
+from dpquantiles.results import Release
 from dpquantiles.views import SortedView
 from tests.mechanisms.adaptive_tree_checks import check_sum
 from tests.mechanisms.joint_exp_checks import Answer, law_of, neighbor_pairs, view_of

@@ -16,8 +16,8 @@ from dpquantiles.mechanisms.adaptive_tree import (
     AdaptiveTree,
 )
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
+from dpquantiles.results import ReleasedTree
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,
     add_remove,

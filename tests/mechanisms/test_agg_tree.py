@@ -18,12 +18,13 @@ from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import draws, tree
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.results import ReleasedTree
+from dpquantiles.views import WindowView
 from tests.mechanisms.building import built
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 from tests.mechanisms.mutation import mutate
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")

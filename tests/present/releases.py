@@ -6,7 +6,7 @@ from typing import Any
 
 from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.privacy import Neighbors, PureDP
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 
 def release(values: list[Any], type_name: str = "int", **changes: Any) -> Release:

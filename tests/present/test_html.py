@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dpquantiles.present.html import render
-from dpquantiles.release import Release
+from dpquantiles.present.releases import html
+from dpquantiles.results import Release
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -13,7 +13,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
 def test_every_type_is_well_formed(shown: Release) -> None:
-    root = ElementTree.fromstring(render(shown))
+    root = ElementTree.fromstring(html(shown))
     assert len(root.findall(".//tbody/tr")) == len(shown.values)
     dots = root.findall(f".//{SVG}circle")
     assert len(dots) == (len(shown.values) if len(shown.values) > 1 else 0)
@@ -23,13 +23,13 @@ def test_every_type_is_well_formed(shown: Release) -> None:
 
 
 def test_larger_values_stand_higher() -> None:
-    root = ElementTree.fromstring(render(release([1, 2, 4], q=(0.2, 0.5, 0.8))))
+    root = ElementTree.fromstring(html(release([1, 2, 4], q=(0.2, 0.5, 0.8))))
     heights = [float(dot.attrib["cy"]) for dot in root.findall(f".//{SVG}circle")]
     assert heights == sorted(heights, reverse=True)
 
 
 def test_answers_in_any_order_are_joined_in_the_order_of_quantiles() -> None:
-    root = ElementTree.fromstring(render(release([4, 1], q=(0.9, 0.1))))
+    root = ElementTree.fromstring(html(release([4, 1], q=(0.9, 0.1))))
     cells = [cell.text for cell in root.findall(".//tbody/tr/td")]
     across = [float(dot.attrib["cx"]) for dot in root.findall(f".//{SVG}circle")]
     assert cells == ["0.9", "4", "0.1", "1"]
@@ -37,21 +37,21 @@ def test_answers_in_any_order_are_joined_in_the_order_of_quantiles() -> None:
 
 
 def test_text_is_escaped() -> None:
-    html = render(release([1, 2], guarantee=None, note='<script>alert("&")</script>'))
-    assert "<script" not in html
-    assert "&lt;script&gt;" in html
+    written = html(release([1, 2], guarantee=None, note='<script>alert("&")</script>'))
+    assert "<script" not in written
+    assert "&lt;script&gt;" in written
 
 
 def test_nothing_comes_from_outside() -> None:
     for shown in EVERY_TYPE:
-        html = render(shown).replace('xmlns="http://www.w3.org/2000/svg"', "")
-        assert not any(word in html for word in ("http", "<script", "<link", "url(", "@import"))
+        written = html(shown).replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert not any(word in written for word in ("http", "<script", "<link", "url(", "@import"))
 
 
 def test_the_promise_or_its_absence_is_told() -> None:
-    private = render(release([1, 2]))
+    private = html(release([1, 2]))
     assert "differential privacy" in private
-    open_ = render(release([1, 2], guarantee=None, note="no privacy guarantee: seeded"))
+    open_ = html(release([1, 2], guarantee=None, note="no privacy guarantee: seeded"))
     assert "No privacy guarantee: seeded." in open_
     assert "#e0872b" in open_
     assert "#e0872b" not in private
@@ -60,7 +60,7 @@ def test_the_promise_or_its_absence_is_told() -> None:
 @pytest.mark.parametrize("ends", [(-3e38, 3e38), (None, None)])
 def test_intervals_have_columns_and_bars(ends: tuple[float | None, float | None]) -> None:
     shown = with_intervals([1.0, 2.0, 4.0], "float", q=(0.25, 0.5, 0.75), ends=ends)
-    root = ElementTree.fromstring(render(shown))
+    root = ElementTree.fromstring(html(shown))
     assert [cell.text for cell in root.findall(".//thead/tr/th")] == [
         "q",
         "value",
@@ -79,9 +79,9 @@ def test_intervals_have_columns_and_bars(ends: tuple[float | None, float | None]
         heights.append((low, high))
     # The open ends are cut off where the picture ends, however far they go.
     assert heights[0] == (float(dots[0].attrib["cy"]), float(dots[1].attrib["cy"]))
-    assert "Each interval holds the quantile of the data" in render(shown)
+    assert "Each interval holds the quantile of the data" in html(shown)
 
 
 def test_a_release_shows_itself() -> None:
     shown = release([1, 2])
-    assert shown._repr_html_() == render(shown)
+    assert shown._repr_html_() == html(shown)

@@ -25,8 +25,8 @@ def test_details_are_of_the_mechanism_that_auto_takes() -> None:
     other = next(e for e in plan.table if e.mechanism != auto.mechanism)
     assert f"By quantile, {auto.mechanism}:" in str(plan)
     assert {found.mechanism for _, found in plan.curve()} == {auto.mechanism}
-    assert f"By quantile, {other.mechanism}:" in plans.render(plan, mechanism=other.mechanism)
-    drawn = plans.picture(plan, plan.curve(other.mechanism))
+    assert f"By quantile, {other.mechanism}:" in plans.text(plan, mechanism=other.mechanism)
+    drawn = plans.svg(plan, plan.curve(other.mechanism))
     assert f"Rank error of {other.mechanism}: one quantile" in drawn
     unlisted = replace(plan, table=(other,))
     assert unlisted["auto"] == other
@@ -49,7 +49,7 @@ def test_a_notebook_shows_both_tables() -> None:
 
 def test_a_picture_says_what_it_rests_on() -> None:
     plan = dpq.plan(size=500, q="median", epsilon=1.0, bounds=(0.0, 1.0), data="clustered")
-    root = fromstring(plans.picture(plan, plan.curve()))
+    root = fromstring(plans.svg(plan, plan.curve()))
     texts = list(root.iter("{http://www.w3.org/2000/svg}text"))
     assert f"Assumed: {plan.assumption}." in " ".join(text.text or "" for text in texts)
     assert max(float(text.attrib["y"]) for text in texts) < float(root.attrib["height"])
@@ -59,7 +59,7 @@ def test_no_error_is_not_drawn_as_some() -> None:
     """Ages in years: an answer is off by less than the records that share it."""
     plan = dpq.plan(size=10_000, q="quartiles", epsilon=1.0, bounds=(0, 120))
     assert plan["auto"].worst == 0.0
-    root = fromstring(plans.picture(plan, plan.curve()))
+    root = fromstring(plans.svg(plan, plan.curve()))
     labels = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "≤ 0.1" in labels
 

@@ -11,6 +11,10 @@ import pytest
 from dpquantiles import Ledger, PureDP
 from dpquantiles.ledger import file
 from dpquantiles.present import spending
+from dpquantiles.present.chart import LINE_HEIGHT, PLOT_HEIGHT
+
+PLOT_TOP, PLOT_LEFT = 30, 30
+PLOT_BOTTOM = PLOT_TOP + PLOT_HEIGHT
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def test_stairs_rise_to_what_was_spent(ledger: Ledger) -> None:
         [tuple(map(float, corner.split(","))) for corner in line.attrib["points"].split()]
         for line in root.iter(f"{tag}polyline")
     )
-    floor, top = spending.HEIGHT - spending.BOTTOM, spending.TOP
+    floor, top = PLOT_BOTTOM, PLOT_TOP
     quarter = (floor - top) / 4
     heights = [floor, floor - quarter, floor - quarter, floor - 2 * quarter, floor - 2 * quarter]
     assert [y for _, y in pay] == [*heights, top, top]
@@ -55,7 +59,7 @@ def test_stairs_rise_to_what_was_spent(ledger: Ledger) -> None:
 
 
 def test_labels_do_not_stand_on_each_other() -> None:
-    placed = spending._apart([50.0, 52.0, 10.0, 51.0])
+    placed = spending._apart([50.0, 52.0, 10.0, 51.0], PLOT_BOTTOM)
     assert placed[2] == 10.0
     assert sorted(placed) == [10.0, 50.0, 64.0, 78.0]
 
@@ -105,12 +109,12 @@ def test_labels_stay_in_the_picture(tmp_path: Path) -> None:
     labels = [text for text in root.iter(f"{tag}text") if (text.text or "").endswith("…")]
     heights = sorted(float(label.attrib["y"]) for label in labels)
     assert len(heights) == spending.MOST_LINES
-    assert min(b - a for a, b in pairwise(heights)) >= spending.LINE_HEIGHT
-    assert heights[0] > spending.TOP
-    assert heights[-1] <= spending.HEIGHT - spending.BOTTOM + 4
+    assert min(b - a for a, b in pairwise(heights)) >= LINE_HEIGHT
+    assert heights[0] > PLOT_TOP
+    assert heights[-1] <= PLOT_BOTTOM + 4
     for line in root.iter(f"{tag}polyline"):
         corners = [corner.split(",") for corner in line.attrib["points"].split()]
-        assert all(spending.LEFT <= float(x) < spending.WIDTH / 2 + 50 for x, _ in corners)
+        assert all(PLOT_LEFT <= float(x) < spending.WIDTH / 2 + 50 for x, _ in corners)
 
 
 def test_a_clock_that_was_set_back_does_not_turn_the_line_back(tmp_path: Path) -> None:

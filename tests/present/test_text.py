@@ -6,16 +6,16 @@ import io
 import pytest
 
 from dpquantiles.intervals import Intervals
-from dpquantiles.present import text
-from dpquantiles.present.axis import ticks
-from dpquantiles.present.html import render
-from dpquantiles.release import Release
+from dpquantiles.present import releases
+from dpquantiles.present.chart import ticks
+from dpquantiles.present.tables import LINE
+from dpquantiles.results import Release
 from dpquantiles.sources.cells import parse
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 
 def test_a_release_as_text() -> None:
-    shown = text.render(release([-26, -5, 52], q=(0.25, 0.5, 0.75)))
+    shown = releases.text(release([-26, -5, 52], q=(0.25, 0.5, 0.75)))
     assert shown.splitlines() == [
         "  q     value",
         "  0.25    -26   ●",
@@ -31,15 +31,15 @@ def test_a_release_as_text() -> None:
 @pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
 @pytest.mark.parametrize("width", [40, 80])
 def test_prose_and_picture_fit_the_width(shown: Release, width: int) -> None:
-    lines = text.render(shown, width).splitlines()
+    lines = releases.text(shown, width).splitlines()
     table = lines[: len(shown.values) + 1]
-    assert max(line.count(text.LINE) for line in table) <= width // 2
+    assert max(line.count(LINE) for line in table) <= width // 2
     assert all(len(line) <= width for line in lines[len(table) :])
 
 
 @pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
 def test_csv_reads_back(shown: Release) -> None:
-    rows = list(csv.reader(io.StringIO(text.csv(shown))))
+    rows = list(csv.reader(io.StringIO(releases.csv(shown))))
     assert rows[0] == ["q", "value"]
     assert [float(q) for q, _ in rows[1:]] == list(shown.q)
     assert [
@@ -49,7 +49,7 @@ def test_csv_reads_back(shown: Release) -> None:
 
 
 def test_intervals_stand_beside_the_values() -> None:
-    shown = text.render(with_intervals([-26, -5, 52], q=(0.25, 0.5, 0.75), ends=(-99, 99)))
+    shown = releases.text(with_intervals([-26, -5, 52], q=(0.25, 0.5, 0.75), ends=(-99, 99)))
     assert shown.splitlines()[:4] == [
         "  q     value  lower  upper",
         "  0.25    -26    -99     -5   ●",
@@ -62,19 +62,19 @@ def test_intervals_stand_beside_the_values() -> None:
     ]
     population = with_intervals([1, 2], asked=Intervals(0.9, of="population"))
     assert "of the population that the records were drawn from with a chance of at least 90 %" in (
-        " ".join(text.render(population).split())
+        " ".join(releases.text(population).split())
     )
 
 
 def test_open_ends_are_said_in_words_and_left_empty_in_csv() -> None:
     shown = with_intervals([-2.5, 0.25, 5.0], "float", q=(0.25, 0.5, 0.75), ends=(None, None))
-    assert [line[:32].rstrip() for line in text.render(shown).splitlines()[:4]] == [
+    assert [line[:32].rstrip() for line in releases.text(shown).splitlines()[:4]] == [
         "  q     value    lower    upper",
         "  0.25  -2.50  or less     0.25",
         "  0.5    0.25    -2.50     5.00",
         "  0.75   5.00     0.25  or more",
     ]
-    assert text.csv(shown).splitlines()[1:] == [
+    assert releases.csv(shown).splitlines()[1:] == [
         "0.25,-2.5,,0.25",
         "0.5,0.25,-2.5,5.0",
         "0.75,5.0,0.25,",
@@ -84,19 +84,19 @@ def test_open_ends_are_said_in_words_and_left_empty_in_csv() -> None:
 
 def test_intervals_in_csv_read_back() -> None:
     shown = with_intervals([0.1, 1 / 3, 5.0], "float", ends=(-1e300, 1e300))
-    rows = list(csv.reader(io.StringIO(text.csv(shown))))
+    rows = list(csv.reader(io.StringIO(releases.csv(shown))))
     assert rows[0] == ["q", "value", "lower", "upper"]
     assert [(float(low), float(high)) for *_, low, high in rows[1:]] == list(shown.interval())
     assert rows[2][2:] == [repr(0.1), repr(5.0)]
 
 
 def test_one_value_has_no_picture() -> None:
-    assert text.dots([7]) == []
-    assert text.dots([7, 7]) == []
+    assert releases.dots([7]) == []
+    assert releases.dots([7, 7]) == []
 
 
 def test_values_further_apart_than_a_double_can_say() -> None:
     wide = release([-1.6e308, 0.0, 1.6e308], "float")
-    assert [line.count(text.LINE) for line in text.render(wide).splitlines()[1:4]] == [0, 18, 35]
-    assert "nan" not in render(wide)
+    assert [line.count(LINE) for line in releases.text(wide).splitlines()[1:4]] == [0, 18, 35]
+    assert "nan" not in releases.html(wide)
     assert [tick.label for tick in ticks(wide.values, 5)][:2] == ["-1.5e308", "-1e308"]

@@ -126,3 +126,11 @@ def test_a_scaled_budget_allows_so_many_times_the_rate() -> None:
     for budget in (PureDP(epsilon=0.5), ApproxDP(epsilon=0.5, delta=0.1), ZCDP(rho=0.5)):
         assert budget.scaled(3.0).noise_rate == pytest.approx(3 * budget.noise_rate)
         assert budget.scaled(3.0).stated_for == budget.stated_for
+
+
+def test_what_needs_no_delta_promises_none() -> None:
+    stated = {"neighbors": Neighbors.ADD_REMOVE, "unit": "person", "research_only": True}
+    budget = ApproxDP(epsilon=1.0, delta=0.1, **stated)  # type: ignore[arg-type]
+    assert budget.without_delta == PureDP(epsilon=1.0, **stated)  # type: ignore[arg-type]
+    for other in (PureDP(epsilon=1.0), ZCDP(rho=1.0)):
+        assert other.without_delta is other

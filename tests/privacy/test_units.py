@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpquantiles import privacy
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP, Units
 
 ADD_REMOVE: dict[str, Any] = {"neighbors": Neighbors.ADD_REMOVE}
 
@@ -61,25 +61,6 @@ def test_shares_of_columns_compose_to_the_budget() -> None:
         for name in ("epsilon", "delta", "rho"):
             if hasattr(budget, name):
                 assert getattr(whole, name) <= getattr(budget, name)
-
-
-@pytest.mark.parametrize(
-    ("spent", "budget", "stated"),
-    [
-        (PureDP(epsilon=0.5), PureDP(epsilon=1.0), PureDP(epsilon=1.0)),
-        (PureDP(epsilon=0.5), ApproxDP(epsilon=1.0, delta=0.1), PureDP(epsilon=1.0)),
-        (
-            ApproxDP(epsilon=0.5, delta=0.01),
-            ApproxDP(epsilon=1.0, delta=0.1),
-            ApproxDP(epsilon=1.0, delta=0.1),
-        ),
-        (ZCDP(rho=0.1, research_only=True), ZCDP(rho=0.4), ZCDP(rho=0.4, research_only=True)),
-    ],
-)
-def test_units_are_promised_what_was_paid(
-    spent: Guarantee, budget: Guarantee, stated: Guarantee
-) -> None:
-    assert budget.promised(spent) == stated
 
 
 @pytest.mark.parametrize(

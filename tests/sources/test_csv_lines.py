@@ -9,7 +9,8 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.sources.duckdb import quoted
 from dpquantiles.sources.files import read_column
-from dpquantiles.sources.named import open_table_files
+from dpquantiles.sources.named import Named
+from dpquantiles.sources.source import open_whole
 
 LINES = {
     "not UTF-8 elsewhere": (b"x,y\n1,a\n2,caf\xe9\n3,\x80\n", [1, 2, 3]),
@@ -29,8 +30,9 @@ LINES = {
 
 
 def cells(pattern: str, column: str) -> list[Any]:
-    opened = open_table_files(pattern, ["x"], "int")
-    return [cell for (cell,) in opened.relation.select(quoted(column)).fetchall()]
+    opened = open_whole(Named(pattern, type="int")).typed(["x"])
+    relation = opened.table.frame.to_native()
+    return [cell for (cell,) in relation.select(quoted(column)).fetchall()]
 
 
 @pytest.mark.parametrize("case", LINES)

@@ -10,7 +10,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import DecimalUnits
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.source import open_data
 from tests.conftest import Postgres
 
 pytestmark = [
@@ -67,7 +67,7 @@ def test_intervals_behind_ibis_are_refused(postgres: Postgres) -> None:
 
 def test_a_connection_that_dies_between_two_scans(postgres: Postgres) -> None:
     data = postgres_table(postgres, "double precision", "(41.25), (42.5), (43.125)", "dying")
-    source = open_source(data, "x")
+    source = open_data(data, "x").source("x")
     view = source.view(default_grid(source.kind, (0, 10**9)), "drop")
     with postgres.connect() as connection:
         connection.execute(
@@ -83,7 +83,7 @@ def test_a_connection_that_dies_between_two_scans(postgres: Postgres) -> None:
 
 def test_a_table_that_grows_between_two_scans(postgres: Postgres) -> None:
     data = postgres_table(postgres, "double precision", "(1.25), (1.5), (1.75)", "growing")
-    source = open_source(data, "x")
+    source = open_data(data, "x").source("x")
     view = source.view(default_grid(source.kind, (0, 10**9)), "drop")
     with postgres.connect() as connection:
         connection.execute("INSERT INTO growing VALUES (1.5)")

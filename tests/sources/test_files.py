@@ -14,6 +14,7 @@ import dpquantiles as dpq
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources import files
 from dpquantiles.sources.files import read_column
+from dpquantiles.sources.named import Named
 
 LIBRARIES = ("pyarrow", "polars")
 
@@ -155,7 +156,7 @@ def test_with_a_stated_type_no_cell_raises(tmp_path: Path) -> None:
 
 def test_an_unknown_type(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="did you mean 'int'"):
-        read_column(write(tmp_path, "a\n1\n"), "a", "integer")
+        Named(str(write(tmp_path, "a\n1\n")), type="integer")
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.sources import relations
 from dpquantiles.sources.layouts import common_type
-from dpquantiles.sources.named import open_table_files
+from dpquantiles.sources.named import Named
+from dpquantiles.sources.source import open_whole
 
 pytest.importorskip("duckdb")
 
@@ -78,12 +79,18 @@ def test_files_may_have_more_columns_than_others(tmp_path: Path) -> None:
     assert quartiles(f"{tmp_path}/*.csv").values == quartiles(VALUES, None).values
 
 
+def _typed(pattern: str) -> Any:
+    """What DuckDB is asked for, where v is a column of whole numbers."""
+    opened = open_whole(Named(pattern, type="int"))
+    return opened.typed(["v"]).table.frame.to_native()
+
+
 @pytest.mark.parametrize("before", ["\ufeff", "\n\n", "\ufeff\n"])
 def test_marks_and_blank_lines_before_a_header(tmp_path: Path, before: str) -> None:
     first, second = halves(id=IDS, v=VALUES)
     write(tmp_path / "a.csv", first)
     write(tmp_path / "b.csv", second, before=before)
-    found = open_table_files(f"{tmp_path}/*.csv", ["v"], "int").relation
+    found = _typed(f"{tmp_path}/*.csv")
     assert sorted(found.select("v").fetchall()) == [(v,) for v in sorted(VALUES.tolist())]
 
 
@@ -128,11 +135,11 @@ def test_other_columns_do_not_matter(tmp_path: Path) -> None:
     """Nor those that are repeated, differ by case alone, have no name, or have another type."""
     (tmp_path / "a.csv").write_text("w,w,v,a,A,\n1,2,3,4,5,6\n")
     (tmp_path / "b.csv").write_text("w,,v,A,a,u\n1,2,4,4,5,6\n")
-    found = open_table_files(f"{tmp_path}/*.csv", ["v"], "int").relation
+    found = _typed(f"{tmp_path}/*.csv")
     assert sorted(found.select("v").fetchall()) == [(3,), (4,)]
     save(tmp_path / "a.parquet", {"v": [1, 2], "w": ["a", "b"]})
     save(tmp_path / "b.parquet", {"v": [3, 4], "w": [1, 2]})
-    assert open_table_files(f"{tmp_path}/*.parquet", []).relation.columns == ["v"]
+    assert _typed(f"{tmp_path}/*.parquet").columns == ["v"]
 
 
 @pytest.mark.parametrize("role", ["column", "by", "unit", "describe"])
@@ -153,7 +160,7 @@ def test_numbers_of_parquet_files_join(tmp_path: Path) -> None:
     save(tmp_path / "a.parquet", {"v": pa.array([1, -(2**31)], pa.int32()), "w": [1, 2]})
     save(tmp_path / "b.parquet", {"w": [1.5, 2**53], "v": pa.array([2**62, None], pa.int64())})
     save(tmp_path / "c.parquet", {"w": pa.nulls(2), "v": pa.nulls(2)})
-    found = open_table_files(f"{tmp_path}/*.parquet", []).relation
+    found = _typed(f"{tmp_path}/*.parquet")
     assert dict(zip(found.columns, map(str, found.types), strict=True)) == {
         "v": "BIGINT",
         "w": "DOUBLE",
@@ -204,9 +211,9 @@ def test_names_of_folders_are_columns(tmp_path: Path, ending: str) -> None:
 def test_names_that_look_like_patterns(tmp_path: Path) -> None:
     (tmp_path / "a[1].csv").write_text("x,v\n1,3\n")
     (tmp_path / "a1.csv").write_text("v,x\n4,1\n")
-    found = open_table_files(f"{tmp_path}/*.csv", ["v"], "int").relation
+    found = _typed(f"{tmp_path}/*.csv")
     assert sorted(found.select("v").fetchall()) == [(3,), (4,)]
-    alone = open_table_files(f"{tmp_path}/a[1].csv", ["v"], "int").relation
+    alone = _typed(f"{tmp_path}/a[1].csv")
     assert alone.select("v").fetchall() == [(3,)]
 
 
@@ -224,7 +231,7 @@ def test_thousands_of_files_are_few_layouts(
         return bound(*told)
 
     monkeypatch.setattr(relations, "_layout", watched)
-    relation = open_table_files(f"{tmp_path}/*.csv", ["v"], "int").relation
+    relation = _typed(f"{tmp_path}/*.csv")
     assert len(found) == 2
     assert relation.aggregate("count(*), min(v), max(v)").fetchall() == [(1000, 3, 3)]
 

@@ -20,11 +20,11 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import relations, values
+from dpquantiles.sources import engine, relations
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
-from dpquantiles.sources.named import open_files, open_query
-from dpquantiles.sources.source import open_source
+from dpquantiles.sources.named import Named
+from dpquantiles.sources.source import Source, open_data
 from dpquantiles.sources.tables import Table, find_table, nearest, open_table
 
 RECORDS = {"salary": [1.5, 2.5, None], "name": ["a", "b", "c"]}
@@ -49,7 +49,9 @@ def test_tables_are_opened_by_their_schema(table: Any) -> None:
     assert opened.lazy == (opened.engine == "duckdb" or isinstance(table, pl.LazyFrame))
     assert open_table(opened) is opened
     assert opened.select(["name"]).names == ("name",)
-    assert isinstance(open_source(table, "salary"), LazyColumn if opened.lazy else InMemory)
+    assert isinstance(
+        open_data(table, "salary").source("salary"), LazyColumn if opened.lazy else InMemory
+    )
 
 
 def test_a_missing_column_gets_the_nearest_name(table: Any) -> None:
@@ -79,16 +81,17 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(engine, "ENGINES", {"duckdb": "duckdb.DuckDB"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
-        open_source(pl.LazyFrame(RECORDS), "salary")
+        open_data(pl.LazyFrame(RECORDS), "salary").source("salary")
 
 
 def test_zones_do_not_meet_clocks_without_one() -> None:
     aware = [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)]
     for data in (pl.Series("x", aware), pl.LazyFrame({"x": aware}), pl.DataFrame({"x": aware})):
+        name = None if isinstance(data, pl.Series) else "x"
         with pytest.raises(TypeError, match=r"^data must be naive datetimes like the grid, got "):
-            open_source(data, None if isinstance(data, pl.Series) else "x", Datetime())
+            open_data(data, name, Datetime()).source(name)
 
 
 @pytest.mark.parametrize(
@@ -230,20 +233,24 @@ def test_cells_that_do_not_fit_are_missing(folder: Path) -> None:
     assert dpq.deciles(folder / "a.csv", column="x", rng=random.Random(2), **OPTIONS) == one
 
 
+def _of_type(pattern: str, type_name: str) -> Source:
+    return open_data(Named(pattern, type=type_name), "x").source("x")
+
+
 def test_csv_files_never_fail_for_a_record(tmp_path: Path) -> None:
     rows = ["x,y", "1,a", "2", "3,b,c,d", '"4', "\x00,\xff", "5,e", "1e400,", "inf,", ""]
     (tmp_path / "odd.csv").write_text("\n".join(rows * 1), encoding="latin-1")
     assert len(dpq.quantiles(f"{tmp_path}/*.csv", [0.1, 0.9], column="x", **OPTIONS)) == 2
-    assert open_files(f"{tmp_path}/*.csv", "x", "date").kind.name == "date"
+    assert _of_type(f"{tmp_path}/*.csv", "date").kind.name == "date"
 
 
 def test_a_stated_type_rules(folder: Path) -> None:
-    assert open_files(f"{folder}/*.parquet", "x", "float").kind.name == "float"
-    assert open_files(f"{folder}/*.csv", "x", "decimal").kind.name == "decimal"
+    assert _of_type(f"{folder}/*.parquet", "float").kind.name == "float"
+    assert _of_type(f"{folder}/*.csv", "decimal").kind.name == "decimal"
     with pytest.raises(TypeError, match="cannot be read as date"):
-        open_files(f"{folder}/*.parquet", "x", "date")
+        _of_type(f"{folder}/*.parquet", "date")
     with pytest.raises(ValueError, match=r"^type must be one of "):
-        open_files(f"{folder}/*.parquet", "x", "number")
+        _of_type(f"{folder}/*.parquet", "number")
 
 
 @pytest.mark.parametrize(
@@ -279,11 +286,10 @@ def test_damaged_files_are_not_quoted(folder: Path) -> None:
 
 def test_queries_of_a_database_read_only(folder: Path) -> None:
     database = str(folder / "numbers.duckdb")
-    source = open_query("SELECT x FROM t", "x", database)
+    query = Named("SELECT x FROM t", is_query=True, database=database)
     expected = dpq.deciles(np.arange(1000), rng=random.Random(2), **OPTIONS)
-    assert dpq.deciles(source, rng=random.Random(2), **OPTIONS) == expected
-    source = open_query("SELECT x FROM t", "x", database, "float")
-    assert dpq.median(source, epsilon=1).type == "float"
+    assert dpq.deciles(query, column="x", rng=random.Random(2), **OPTIONS) == expected
+    assert dpq.median(replace(query, type="float"), column="x", epsilon=1).type == "float"
 
 
 @pytest.mark.parametrize(
@@ -299,14 +305,15 @@ def test_queries_of_a_database_read_only(folder: Path) -> None:
 )
 def test_bad_queries(folder: Path, sql: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        open_query(sql, "x", str(folder / "numbers.duckdb"))
+        open_data(Named(sql, is_query=True, database=str(folder / "numbers.duckdb")), "x")
 
 
 def test_bad_databases(folder: Path) -> None:
+    query = Named("SELECT 1 AS x", is_query=True)
     with pytest.raises(FileNotFoundError, match=r"did you mean 'numbers\.duckdb'"):
-        open_query("SELECT 1 AS x", "x", str(folder / "number.duckdb"))
+        open_data(replace(query, database=str(folder / "number.duckdb")), "x")
     with pytest.raises(OSError, match="check that it is a DuckDB file"):
-        open_query("SELECT 1 AS x", "x", str(folder / "a.csv"))
+        open_data(replace(query, database=str(folder / "a.csv")), "x")
 
 
 def test_remote_files_go_through_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,10 +344,10 @@ def test_names_that_need_quotes(tmp_path: Path) -> None:
 def test_the_connection_of_a_relation_may_die() -> None:
     connection = duckdb.connect()
     relation = connection.sql("SELECT 42.5 AS x FROM range(9)")
-    source = open_source(relation, "x")
+    source = open_data(relation, "x").source("x")
     connection.close()
     with pytest.raises(dpq.ScanFailed, match=r"^DuckDB failed while the data were read") as caught:
-        dpq.median(source, epsilon=1)
+        source.view(dpq.UniformGrid(0.0, 99.0), "upper")
     assert "42" not in str(caught.value)
 
 

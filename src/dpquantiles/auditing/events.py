@@ -18,11 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.described import Description
 from dpquantiles.errors import InvalidType
-from dpquantiles.grouped import GroupedRelease
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.release import Release
+from dpquantiles.results import Description, GroupedRelease, Release
 
 Labels = NDArray[np.int64]
 Bools = NDArray[np.bool_]

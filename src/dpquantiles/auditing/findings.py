@@ -54,9 +54,9 @@ class Audit:
 
     def __str__(self) -> str:
         # Drawing is loaded only when a person looks.
-        from dpquantiles.present.audits import render
+        from dpquantiles.present.audits import text
 
-        return render(self)
+        return text(self)
 
     def _repr_html_(self) -> str:
         from dpquantiles.present.audits import html

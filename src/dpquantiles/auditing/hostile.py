@@ -15,7 +15,7 @@ from dpquantiles.auditing.end_to_end import asked
 from dpquantiles.grid import UniformGrid
 from dpquantiles.mechanisms import registry
 from dpquantiles.privacy import Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 
 Q = (0.25, 0.5)
 GRID = UniformGrid(0.0, 4.0, 1.0)

@@ -21,8 +21,8 @@ from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
+from dpquantiles.results import ReleasedTree
 
 LawOf = Callable[[Any, Records, int], Law]
 

@@ -76,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _as_typed(message: str) -> str:
     """Python's spelling of a parameter as it is typed here: neighbors='swap', --neighbors swap."""
     message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
+    message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
+    message = re.sub(r"\bneeds by\b", "needs --by", message)
     return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
 
 

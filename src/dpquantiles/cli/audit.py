@@ -51,7 +51,7 @@ def audit(
     require.choice(FORMATS, format=format)
     with _bar() as progress:
         found = run_audit(mechanisms=mechanism, full=full, progress=progress)
-    written = found.to_json() if format == "json" else audits.render(found, screen.width())
+    written = found.to_json() if format == "json" else audits.text(found, screen.width())
     if output is None:
         screen.result(written)
     else:

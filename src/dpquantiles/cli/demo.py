@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpquantiles import api
 from dpquantiles.cli import arguments, screen
 from dpquantiles.data import flight_delays
-from dpquantiles.present import text, words
-from dpquantiles.release import Release
+from dpquantiles.present import releases, tables, words
+from dpquantiles.results import Release
 
 COLUMN = "arr_delay"
 
@@ -79,7 +79,7 @@ def _report(delays: NDArray[np.int64], release: Release, epsilon: float) -> str:
         [
             *textwrap.wrap(INTRODUCTION.format(n=len(delays), epsilon=epsilon), width),
             "",
-            *text.table(columns, text.dots(release.values)),
+            *tables.lines(columns, releases.dots(release.values)),
             "",
             *textwrap.wrap(words.promise(release), width),
             "",

@@ -1,64 +1,94 @@
-"""`dpquantiles release --dry-run`: what would be read and what it would cost."""
+"""`dpquantiles release --dry-run`: what would be read, its cost, and how accurate it will be."""
 
-from dpquantiles.charging import Account
-from dpquantiles.cli.place import Schema
-from dpquantiles.grid import Held
+from dataclasses import replace
+
+from dpquantiles.cli import screen
+from dpquantiles.cli.plan import show, stated_grid
+from dpquantiles.grid import Grid, precision_notes
+from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
 from dpquantiles.ledger.books import RECORD
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
+from dpquantiles.planner.plans import Plan, planned
+from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
-from dpquantiles.privacy import Guarantee, Neighbors
-from dpquantiles.request import Request
-from dpquantiles.sources.metadata import Measure
+from dpquantiles.privacy import Neighbors
+from dpquantiles.run import Column, check_drawable, prepare
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 
-def report(
-    where: str,
-    column: str,
-    schema: Schema | None,
-    size: Measure,
-    request: Request,
-    promise: Guarantee,
-    account: Account | None = None,
-) -> str:
-    """Lines for people; the number of rows only where neighbors leave it public."""
+def show_dry_run(job: Job) -> None:
+    """Show a job of one column and its plan; no record is read and nothing is charged."""
+    prepared = prepare(job)
+    check_drawable(job, prepared)
+    ((name, column),) = prepared.columns.items()
+    rows = prepared.opened.rows(column.source) if column and _rows_are_public(job) else None
+    screen.result(_report(job, column, rows))
+    screen.result("")
+    stated = (job.data.type, job.bounds.get(name), job.resolution)
+    grid = stated_grid(*stated) if column is None else column.grid
+    show(_plan(job, grid, None if job.by else rows), mechanism=job.mechanism)
+
+
+def _rows_are_public(job: Job) -> bool:
+    """Whether the number of rows is public: of units, only the number of units is."""
+    return job.budget.neighbors is Neighbors.SWAP and job.units.column is None
+
+
+def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
+    """The plan of one draw; numbers that are not known are assumed, and a note says so."""
+    budget, n = job.price.draw, rows if job.typical_size is None else job.typical_size
+    swap = budget.neighbors is Neighbors.SWAP
+    if n is None:
+        n = USUAL_GROUP if job.by and swap else UNKNOWN_SIZE
+        whose = "of a group" if job.by else "of records"
+        screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
+        if not swap:
+            _, budget = budget.split(COUNT_SHARE)
+            screen.note("a fifth of the budget buys their number; errors are those of the rest")
+    n, auto = max(1, n), replace(job, mechanism=AUTO)
+    view = reference("even", n, grid)
+    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
+
+
+def _report(job: Job, column: Column | None, rows: int | None) -> str:
+    """What would be read and what it costs, in lines for people."""
+    size = job.data.size()
     amounts = [
         _counted(size.files, "file"),
         None if size.bytes is None else _bytes(size.bytes),
-        _counted(size.rows, "row") if rows_are_public(promise) else None,
+        _counted(rows, "row"),
     ]
-    held = ", ".join(amount for amount in amounts if amount)
-    count = len(set(request.q))
+    amount = ", ".join(filter(None, amounts))
+    count = len(set(job.q))
     lines = {
-        "Reads": where + (f" ({held})" if held else ""),
-        "Column": f"{column}: {UNKNOWN_TYPE if schema is None else schema.kind.name}",
+        "Reads": f"{job.data}{f' ({amount})' if amount else ''}",
+        "Column": f"{job.columns[0]}: {column.source.kind.name if column else UNKNOWN_TYPE}",
         "Scans": "one in memory, or two by an engine; more only where values crowd together",
-        "Draws": f"{count} quantile{'s' if count > 1 else ''} by {request.mechanism}",
-        "Costs": words.guarantee(promise),
+        "Draws": f"{count} quantile{'s' if count > 1 else ''} by {job.mechanism}",
+        "Costs": words.guarantee(job.promise()),
     }
-    if schema is not None and request.grid is not None:
-        notes = Held(request.grid, schema.domain).notes
+    if column is not None:
+        notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
-    if account is not None:
-        lines["Budget"] = _left(account, request.budget, promise.unit or RECORD)
+    if job.account is not None:
+        lines["Budget"] = _left(job)
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
 
 
-def _left(account: Account, cost: Guarantee, unit: str) -> str:
+def _left(job: Job) -> str:
     """What the ledger would say to the charge; one that was made before it would not make again."""
-    ledger, dataset, part = account.ledger, account.dataset, account.part
+    assert job.account is not None
+    ledger, unit = job.account.ledger, job.units.column or RECORD
+    dataset, part = job.account.dataset, job.account.part
     left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
     known = f"{charges.measure(ledger.budget)} = {left} remains of {charges.words(ledger.budget)}"
-    fits = ledger.fits(cost, dataset=dataset, part=part, unit=unit)
+    fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
     return known if fits else f"{known}; a new request of this cost would be refused"
-
-
-def rows_are_public(promise: Guarantee) -> bool:
-    """Whether the number of rows is public: of units, only the number of units is."""
-    return promise.neighbors is Neighbors.SWAP and promise.unit is None
 
 
 def _counted(number: int | None, noun: str) -> str | None:

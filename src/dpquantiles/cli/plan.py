@@ -9,17 +9,15 @@ from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.group_engine import USUAL_GROUP
 from dpquantiles.kinds import named
-from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
+from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
-from dpquantiles.request import Request
 from dpquantiles.sources.cells import parse
+from dpquantiles.written import grid_for, value
 
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """Types that bounds may state by how they are written, in the order in which they are tried."""
@@ -93,38 +91,20 @@ def plan(
     show(found, plot, as_json=as_json)
 
 
-def dry_run(request: Request, size: int | None, grid: Grid, *, grouped: bool) -> Plan:
-    """The plan of a release that will not happen; what is not known is assumed, and said.
-
-    The budget is that of one row: after units and keys are paid for.
-    """
-    budget, swap = request.budget, request.budget.neighbors is Neighbors.SWAP
-    n = size
-    if n is None:
-        n = USUAL_GROUP if grouped and swap else UNKNOWN_SIZE
-        whose = "of a group" if grouped else "of records"
-        screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
-        if not swap:
-            _, budget = budget.split(COUNT_SHARE)
-            screen.note("a fifth of the budget buys their number; errors are those of the rest")
-    view = reference("even", require.count(minimum=1, size=n), grid)
-    return planned(budget, request.q, view, n, request.intervals)
-
-
 def show(
     found: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
 ) -> None:
     """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
     name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
     if plot is not None:
-        screen.write(plot, plans.picture(found, found.curve(name)))
+        screen.write(plot, plans.svg(found, found.curve(name)))
         screen.note(f"drew error against budget to '{plot}'")
     if as_json:
         screen.result(found.to_json())
         return
     width = screen.width()
     lines = [
-        plans.render(found, width, name),
+        plans.text(found, width, name),
         "",
         f"Error against budget, {found[name].mechanism}:",
         "",
@@ -136,7 +116,7 @@ def show(
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid of a column of which only public parameters are known."""
     name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    return arguments.grid(named(name), bounds, resolution)
+    return grid_for(named(name), bounds, resolution)
 
 
 def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
@@ -149,7 +129,7 @@ def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -
 
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
-        return tuple(arguments.value(part, grid.kind, "spread") for part in text.split(":"))
+        return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
     return arguments.number("spread", text, "0.5")
 
 

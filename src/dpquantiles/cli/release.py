@@ -2,33 +2,27 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import AbstractContextManager
 
 from dpquantiles import entropy, require
-from dpquantiles.charging import charged, fingerprint
-from dpquantiles.cli import arguments, options, plan, screen
-from dpquantiles.cli.dry_run import report, rows_are_public
-from dpquantiles.cli.grouped import Asked
-from dpquantiles.cli.place import Place
+from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.progress import scanning
-from dpquantiles.grouped import GroupedRelease
-from dpquantiles.kinds import Kind
+from dpquantiles.errors import InvalidValue
+from dpquantiles.job import Account, Job
+from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
-from dpquantiles.present import tables, text
-from dpquantiles.privacy import Guarantee, Units
-from dpquantiles.release import Release
-from dpquantiles.request import Request
-from dpquantiles.views.filled import MISSING_POLICIES
+from dpquantiles.present import releases
+from dpquantiles.privacy import Units
+from dpquantiles.results import GroupedRelease, Release, Result
+from dpquantiles.run import run
+from dpquantiles.sources.named import Named
+from dpquantiles.sources.source import Opened
 
-FORMATS: dict[str, Callable[[Release], str]] = {
-    "text": lambda release: screen.apart(text.render(release, screen.width())),
-    "json": Release.to_json,
-    "csv": text.csv,
-}
-GROUP_FORMATS: dict[str, Callable[[GroupedRelease], str]] = {
-    "text": lambda release: screen.apart(tables.groups_text(release, screen.width())),
-    "json": GroupedRelease.to_json,
-    "csv": tables.groups_csv,
+FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
+    "text": lambda release: screen.apart(releases.text(release, screen.width())),
+    "json": Result.to_json,
+    "csv": releases.csv,
 }
 
 
@@ -67,102 +61,54 @@ def release(
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
     shown = _format(format)
-    number = None if seed is None else arguments.whole("seed", seed)
-    rows = (
-        None
-        if max_rows_per_unit is None
-        else arguments.whole("max_rows_per_unit", max_rows_per_unit)
-    )
-    units = Units.of(unit, rows)
-    records = None if size is None else arguments.whole("size", size)
-    asked = Asked(tuple(by or ()), keys, units, records)
-    # All that can be checked without the data is checked before they are read.
-    request = Request(
+    rows = max_rows_per_unit and arguments.whole("max_rows_per_unit", max_rows_per_unit)
+    books = None if ledger is None else Ledger(ledger)
+    job = Job(
+        data=_data(file, sql, database, type),
+        columns=(column,),
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
-        size=asked.size,
-        missing=missing if missing in MISSING_POLICIES else None,
+        by=tuple(by or ()),
+        keys=keys,
+        units=Units.of(unit, rows or None),
+        bounds={} if bounds is None else {column: bounds},
+        resolution=resolution,
+        size=None if size is None else arguments.whole("size", size),
+        missing=missing,
         mechanism=mechanism,
         intervals=arguments.intervals(intervals, intervals_of),
+        account=Account.of(books, dataset=dataset, part=part, request_id=request_id),
+        as_text=True,
+        bits=entropy.system() if seed is None else random.Random(arguments.whole("seed", seed)),
     )
-    promise = asked.promise(request)
-    account = arguments.account(ledger, dataset, part, request_id)
-    place = Place(file, sql, database)
-    schema = place.schema(column, type, whole=asked.whole)
-    if schema is not None and not (place.is_text and type == "datetime"):  # cells tell the zone
-        request = _settled(request, schema.kind, bounds, resolution, missing)
-    read = asked.settle(place, request)
     if dry_run:
-        screen.result(report(str(place), column, schema, place.size(), request, promise, account))
-        grid = request.grid or plan.stated_grid(type, bounds, resolution)
-        rows = None if asked.by else _public_rows(place, promise)
-        screen.result("")
-        found = plan.dry_run(asked.per_row(request), records or rows, grid, grouped=bool(asked.by))
-        plan.show(found, mechanism=mechanism)
+        show_dry_run(job)
         return
-    bits = entropy.system() if number is None else random.Random(number)
-
-    def draw(granted: Request) -> Release | GroupedRelease:
-        source = asked.open(place, column, type)
-        granted = _settled(granted, source.kind, bounds, resolution, missing)
-        with scanning(getattr(source, "percent", None), place.size().bytes):
-            answer = asked.run(source, column, granted, bits)
-        if type is None and place.is_text:
-            _say_type(column, source.kind.name)
-        if answer.guarantee is None:
-            return answer
-        chosen = replace(request, mechanism=answer.mechanism)
-        return replace(answer, guarantee=asked.promise(chosen))
-
-    typed = {"type": type, "bounds": bounds, "resolution": resolution, "missing": missing}
-    grouped = {"by": asked.by, "keys": read, "size": asked.size}
-    answer = charged(
-        account,
-        request,
-        bits,
-        draw,
-        promise=promise,
-        rehearse=lambda granted: asked.rehearse(granted, _public_rows(place, promise)),
-        restore=asked.restore,
-        units=units,
-        about={"column": column, "source": fingerprint(file, sql, database), **typed, **grouped},
+    result: Release | GroupedRelease = run(  # type: ignore[assignment]
+        job, lambda opened: _progress(opened, job.data)
     )
-    if answer.guarantee is None:
+    if type is None and job.data.is_text:
+        name = result.type
+        screen.note(f"column {column!r} read as {name}; its type counts as public (--type {name})")
+    if result.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
-    screen.result(_shown(answer, shown))
+    screen.result(FORMATS[shown](result))
 
 
-def _public_rows(place: Place, promise: Guarantee) -> int | None:
-    """How many records there are, where that is public and told by metadata."""
-    return place.size().rows if rows_are_public(promise) else None
+def _data(file: str | None, sql: str | None, database: str | None, type: str | None) -> Named:
+    if (file is None) == (sql is None):
+        raise InvalidValue("data must be named once: a FILE, or a query with --sql")
+    if database is not None and sql is None:
+        raise InvalidValue("database must come with --sql, the query to run in it")
+    return Named(file if sql is None else sql, sql is not None, database, type)  # type: ignore[arg-type]
 
 
-def _settled(
-    request: Request,
-    kind: Kind,
-    bounds: tuple[str, str] | None,
-    resolution: str | None,
-    missing: str | None,
-) -> Request:
-    """What is asked for, in the type of the column."""
-    return replace(
-        request,
-        grid=arguments.grid(kind, bounds, resolution),
-        missing=arguments.missing(missing, kind),
-    )
-
-
-def _shown(answer: Release | GroupedRelease, name: str) -> str:
-    if isinstance(answer, GroupedRelease):
-        return GROUP_FORMATS[name](answer)
-    return FORMATS[name](answer)
+def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:
+    percent = None if opened.table is None else opened.table.percent
+    return scanning(percent, data.size().bytes)
 
 
 def _format(name: str | None) -> str:
     if name is None:
         return "text" if screen.is_terminal() else "json"
     return require.choice(FORMATS, format=name)
-
-
-def _say_type(column: str, name: str) -> None:
-    screen.note(f"column {column!r} read as {name}; its type counts as public (--type {name})")

@@ -7,7 +7,7 @@ privacy and never raises. `decode` maps steps back to values of the grid's type,
 
 from dpquantiles.grid.default import default_grid, require_grid
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.held import Held
+from dpquantiles.grid.held import Held, precision, precision_notes
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
 
@@ -19,5 +19,7 @@ __all__ = [
     "Held",
     "UniformGrid",
     "default_grid",
+    "precision",
+    "precision_notes",
     "require_grid",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -191,3 +191,15 @@ class Held:
         if isinstance(value, (int, Decimal)):
             return f"{value:,}"
         return value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
+
+
+def precision(grid: Grid, domain: Domain) -> dict[str, object]:
+    """What a release says of rounding and clamping that nobody asked for, if there is any."""
+    notes = precision_notes(grid, domain)
+    return {"precision": list(notes)} if notes else {}
+
+
+@lru_cache(maxsize=256)
+def precision_notes(grid: Grid, domain: Domain) -> tuple[str, ...]:
+    """The same as sentences; kept, because exact fractions take longer than a small draw."""
+    return tuple(Held(grid, domain).notes)

@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from dpquantiles.errors import InvalidType
@@ -81,14 +80,9 @@ def words(cost: Guarantee) -> str:
     return ", ".join(f"{name} = {digits(number)}" for name, number in named if number is not None)
 
 
-@contextmanager
-def noted(charge: Mapping[str, Any]) -> Iterator[None]:
-    """An error after the charge says what was charged, and how to run it again."""
-    try:
-        yield
-    except BaseException as error:
-        error.add_note(
-            f"data set {charge['dataset']!r} was charged and nothing was released; the same "
-            f"request with the id {charge['request']!r} runs again without another charge"
-        )
-        raise
+def unreleased(charge: Mapping[str, Any]) -> str:
+    """What was charged by a request that failed, and how to run it again."""
+    return (
+        f"data set {charge['dataset']!r} was charged and nothing was released; the same "
+        f"request with the id {charge['request']!r} runs again without another charge"
+    )

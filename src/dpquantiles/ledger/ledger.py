@@ -2,10 +2,10 @@
 
 import datetime as dt
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
@@ -26,7 +26,6 @@ from dpquantiles.ledger.locks import claimed
 from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
-from dpquantiles.release import Release
 from dpquantiles.version import __version__
 
 SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}
@@ -35,6 +34,30 @@ SOFTWARE = {"dpquantiles": __version__, "sqlite": sqlite3.sqlite_version}
 def utc_now() -> dt.datetime:
     """The time, in UTC."""
     return dt.datetime.now(dt.UTC)
+
+
+class Recordable(Protocol):
+    """A result that a ledger can keep."""
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary of public values."""
+
+
+class ChargedRequest:
+    """A request that was charged, while it runs."""
+
+    def __init__(self, ledger: "Ledger", request: str) -> None:
+        self.request = request
+        self.recorded: Mapping[str, Any] | None = None
+        """The result that was recorded, as `to_dict` wrote it; None as long as there is none."""
+        self._ledger = ledger
+
+    def record(self, result: Recordable) -> Mapping[str, Any]:
+        """Write a result down, which must not leave the process before; returns what is written."""
+        plain = {"action": "release", "request": self.request, "release": result.to_dict()}
+        entered: Mapping[str, Any] = self._ledger._append(plain).content["release"]
+        self.recorded = entered
+        return entered
 
 
 class Ledger:
@@ -193,24 +216,24 @@ class Ledger:
             self._settle(asked)
         return str(asked["request"])
 
-    def release(
+    @contextmanager
+    def charged(
         self,
         cost: Guarantee,
-        draw: Callable[[], Any],
         *,
-        restore: Callable[[Mapping[str, Any]], Any] = Release.from_dict,
         dataset: str,
         part: str | None = None,
         unit: str | None = None,
         request_id: str | None = None,
         parameters: Mapping[str, object] | None = None,
-    ) -> Any:
-        """Charge, draw, record and hand over; or hand over what was recorded before.
+    ) -> Iterator["ChargedRequest"]:
+        """Charge a request for as long as the block runs that draws its result and records it.
 
-        What is drawn has a `to_dict`, and `restore` is its inverse. `parameters` are what else
-        makes the request: a repeated one must have the same. A request that was charged but has no
-        recorded release never left its process, so it may be drawn again under its charge, by one
-        process at a time.
+        `parameters` are what else makes the request: a repeated one must have the same. A request
+        that was charged and recorded before is not charged again, and its block finds the record.
+        One that was charged but not recorded never left its process, so it may be drawn again under
+        its charge, by one process at a time. A block that fails before it has recorded a result
+        leaves the charge in place, and its error says so.
         """
         asked = charges.asked(
             cost,
@@ -220,19 +243,20 @@ class Ledger:
             request_id=request_id,
             parameters=parameters or {},
         )
-        request = {"request": asked["request"]}
         file.require_writable(self.path)
         with claimed(self.path, asked["request"]):
             known = self._settle(asked)
+            entry = ChargedRequest(self, asked["request"])
             if known is not None and known.release is not None:
-                return restore(self._recorded(known.release))
-            with charges.noted(asked):
-                if known is not None:
-                    self._append({"action": "retry", **request})
-                answer = draw()
-                plain = {"action": "release", **request, "release": answer.to_dict()}
-                recorded = self._append(plain)
-            return restore(recorded.content["release"])
+                entry.recorded = self._recorded(known.release)
+            try:
+                if known is not None and entry.recorded is None:
+                    self._append({"action": "retry", "request": entry.request})
+                yield entry
+            except BaseException as error:
+                if entry.recorded is None:
+                    error.add_note(charges.unreleased(asked))
+                raise
 
     def _settle(self, asked: Mapping[str, Any]) -> Asked | None:
         """Charge a request, or find it among those that were charged before."""

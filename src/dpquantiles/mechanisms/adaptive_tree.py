@@ -34,10 +34,9 @@ from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from dpquantiles.privacy.rounding import SAFE
-from dpquantiles.release import Release
+from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

@@ -31,9 +31,8 @@ from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws, tree
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
-from dpquantiles.mechanisms.released_tree import ReleasedTree
 from dpquantiles.privacy import Guarantee, Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
 SHAPE = (3, 10)

@@ -27,7 +27,7 @@ from dpquantiles.mechanisms.brackets import Brackets, Noise, place
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 RANK_SHARE = Fraction(1, 3)

@@ -35,7 +35,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
 from dpquantiles.privacy import Guarantee
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.groups import SortedSteps
 

@@ -12,7 +12,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.mechanisms.laws import Law
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 
@@ -59,6 +59,18 @@ def _listed(options: tuple[str, ...]) -> str:
     return ", ".join(repr(str(option)) for option in options)
 
 
+def require_size(size: int | None, neighbors: Neighbors) -> int | None:
+    """A public number of records, if any, which only add-remove neighbors leave to be stated."""
+    if size is None:
+        return None
+    if neighbors is Neighbors.SWAP:
+        raise InvalidValue(
+            "size must be left out under swap neighbors, where the number of records is public, "
+            f"got {size!r}; for a protected number of records use neighbors='add-remove'"
+        )
+    return require.count(size=size)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
     """Quantiles `q` within a budget.
@@ -88,17 +100,9 @@ class Mechanism(ABC):
 
     def _checked_size(self) -> int | None:
         """The public size, if there is one to state."""
-        if self.size is None:
-            return None
-        if not self.profile.uses_size:
+        if self.size is not None and not self.profile.uses_size:
             raise InvalidValue(f"size must be left out: no public size is used, got {self.size!r}")
-        if self.neighbors is Neighbors.SWAP:
-            raise InvalidValue(
-                "size must be left out under swap neighbors, where the number of records is "
-                f"public, got {self.size!r}; for a protected number of records use "
-                "neighbors='add-remove'"
-            )
-        return require.count(size=self.size)
+        return require_size(self.size, self.neighbors)
 
     @property
     def neighbors(self) -> Neighbors:

@@ -43,7 +43,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.privacy import Neighbors, PureDP
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

@@ -3,8 +3,7 @@
 import textwrap
 
 from dpquantiles.auditing.findings import Audit, Finding
-from dpquantiles.present.html import render_table
-from dpquantiles.present.text import WIDTH, table
+from dpquantiles.present import tables
 
 TITLES = {
     "exact": "Exact: the largest loss between neighbors, over all small data sets",
@@ -15,9 +14,9 @@ TITLES = {
 """By the method of the findings below."""
 
 
-def render(audit: Audit, width: int = WIDTH) -> str:
+def text(audit: Audit, width: int = tables.WIDTH) -> str:
     """An audit as plain text: a part for each method, then what failed, then all in a sentence."""
-    head, *rows = table(_columns(audit))
+    head, *rows = tables.lines(_columns(audit))
     lines: list[str] = []
     for method, title in TITLES.items():
         found = zip(audit.findings, rows, strict=True)
@@ -32,7 +31,7 @@ def html(audit: Audit) -> str:
     """An audit as HTML."""
     said = [verdict(audit), *map(_against, audit.failures)]
     methods = {"method": [finding.method for finding in audit.findings]}
-    return render_table(_columns(audit) | methods, said, private=audit.passed)
+    return tables.html([tables.cells(_columns(audit) | methods, 420)], said, good=audit.passed)
 
 
 def _columns(audit: Audit) -> dict[str, list[str]]:

@@ -1,85 +1,95 @@
-"""Releases of many groups as text, CSV or HTML tables; descriptions as HTML tables."""
+"""Columns of labels and paragraphs below them: as plain text, as HTML, as CSV.
+
+HTML is built as a tree of elements, so that all text is escaped and all tags are closed by
+construction. It has no scripts and no style sheets, and nothing comes from outside.
+"""
 
 import csv as csv_format
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, tostring
 
-from dpquantiles.described import Description
-from dpquantiles.grouped import GroupedRelease
-from dpquantiles.present import html, text
-from dpquantiles.present.words import Promising, exact, labels, precision, promise, quantile
+from dpquantiles.present.words import exact
 
-MOST_ROWS = 50
-"""Rows that people are shown; frames, JSON and CSV have all of them."""
+WIDTH = 80
+TRACK = 36
+"""Characters of a picture beside a table: each row has a line, and a dot at its end."""
 
+DOT, LINE = "●", "─"
 
-def groups_text(release: GroupedRelease, width: int = text.WIDTH) -> str:
-    """The wide form of a release by group as plain text, with the guarantee in words."""
-    columns = _groups(release)
-    more = _more(columns, len(release))
-    return "\n".join(
-        [
-            *text.table(columns),
-            *([f"  {more}"] if more else []),
-            "",
-            *textwrap.wrap(promise(release), width, break_on_hyphens=False),
-            *_wrapped(precision(release), width),
-        ]
-    )
+RULE = "1px solid rgba(128,128,128,0.35)"
+CELL = "padding:2px 14px 2px 4px;background:transparent;border:none;text-align:"
+BESIDE = "display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start"
+GOOD = "border-left:3px solid #2f9e6b;padding:2px 10px;margin:6px 0 2px"
+BAD = "border-left:3px solid #e0872b;padding:2px 10px;margin:6px 0 2px;font-weight:600"
+PARAGRAPH = "padding:2px 13px;margin:2px 0"
+
+Columns = Mapping[str, Sequence[str]]
+"""Labels by the title of their column; all columns are equally long."""
 
 
-def _wrapped(paragraphs: Sequence[str], width: int) -> list[str]:
-    lines = [textwrap.wrap(text, width, break_on_hyphens=False) for text in paragraphs]
-    return [line for part in lines for line in ["", *part]]
+def lines(columns: Columns, pictures: Sequence[str] = ()) -> list[str]:
+    """Columns under their titles, all but the first to the right, and a picture of each row."""
+    widths = [max(map(len, [title, *labels])) for title, labels in columns.items()]
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    aligned = [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
+        for first, *rest in rows
+    ]
+    beside = ["", *pictures] if pictures else [""] * len(rows)
+    return [f"  {row}  {picture}".rstrip() for row, picture in zip(aligned, beside, strict=True)]
 
 
-def groups_csv(release: GroupedRelease) -> str:
-    """The long form of a release by group as CSV, complete to the last digit."""
-    columns, written = release.long(), io.StringIO()
+def dots(shares: Sequence[float], width: int = TRACK) -> list[str]:
+    """A line for each row of a table, as long as its share (0 to 1) is large."""
+    return [f" {LINE * round(share * (width - 1))}{DOT}" for share in shares]
+
+
+def wrapped(paragraphs: Sequence[str], width: int) -> list[str]:
+    """The lines of paragraphs, with an empty line before each."""
+    parts = [textwrap.wrap(text, width, break_on_hyphens=False) for text in paragraphs]
+    return [line for part in parts for line in ["", *part]]
+
+
+def csv(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Columns of values as CSV, complete to the last digit; what is None is an empty cell."""
+    written = io.StringIO()
     writer = csv_format.writer(written, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(tuple(map(exact, row)) for row in zip(*columns.values(), strict=True))
+    for row in zip(*columns.values(), strict=True):
+        writer.writerow("" if value is None else exact(value) for value in row)
     return written.getvalue()
 
 
-def groups_html(release: GroupedRelease) -> str:
-    """The wide form of a release by group as HTML."""
-    return _html(_groups(release), len(release), release, precision(release))
+def cells(columns: Columns, height: int) -> Element:
+    """An HTML table that scrolls when it is too high; all but its first column stand right."""
+    box = Element("div", style=f"max-height:{height}px;overflow:auto")
+    table = SubElement(box, "table", style="border-collapse:collapse;margin:0")
+    head = SubElement(SubElement(table, "thead"), "tr")
+    for place, title in enumerate(columns):
+        side = "right" if place else "left"
+        SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = title
+    body = SubElement(table, "tbody")
+    style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
+    for first, *rest in zip(*columns.values(), strict=True):
+        row = SubElement(body, "tr", style="background:transparent")
+        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = first
+        for label in rest:
+            SubElement(row, "td", style=style).text = label
+    return box
 
 
-def description_html(description: Description) -> str:
-    """A description as HTML."""
-    notes = [
-        f"{name}: {note}"
-        for name, release in description.releases.items()
-        for note in precision(release)
-    ]
-    return _html(_described(description), len(description.q), description, notes)
-
-
-def _groups(release: GroupedRelease) -> dict[str, list[str]]:
-    shown = list(islice(zip(release.keys, release.values, strict=True), MOST_ROWS))
-    keys = {name: [exact(key[i]) for key, _ in shown] for i, name in enumerate(release.by)}
-    answers = {
-        quantile(q): labels([values[i] for _, values in shown]) for i, q in enumerate(release.q)
-    }
-    return keys | answers
-
-
-def _described(description: Description) -> dict[str, list[str]]:
-    answers = {name: labels(release.values) for name, release in description.releases.items()}
-    return {"q": [quantile(q) for q in description.q], **answers}
-
-
-def _more(columns: Mapping[str, Sequence[str]], rows: int) -> str:
-    left = rows - len(next(iter(columns.values())))
-    return f"... and {left:,} more" if left > 0 else ""
-
-
-def _html(
-    columns: dict[str, list[str]], rows: int, release: Promising, notes: Sequence[str]
+def html(
+    parts: Sequence[Element], paragraphs: Sequence[str], *, good: bool, above: str = ""
 ) -> str:
-    words = " ".join(filter(None, [_more(columns, rows), promise(release)]))
-    return html.render_table(columns, [words, *notes], private=release.guarantee is not None)
+    """Tables and pictures beside each other, and paragraphs, of which the first one stands out."""
+    root = Element("div", style="max-width:860px;line-height:1.4")
+    if above:
+        SubElement(root, "p").text = above
+    SubElement(root, "div", style=BESIDE).extend(parts)
+    for k, text in enumerate(paragraphs):
+        style = PARAGRAPH if k else GOOD if good else BAD
+        SubElement(root, "p", style=style).text = text
+    return tostring(root, encoding="unicode", short_empty_elements=False)

@@ -1,16 +1,17 @@
-"""A guarantee and single values in words."""
+"""Promises, single values and quantiles in words."""
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
 from dpquantiles.privacy.rounding import in_words
-from dpquantiles.release import Release
+from dpquantiles.results import Result
+from dpquantiles.results.result import Answers
 
 SIGNIFICANT = 6
 """Digits of the largest real number in a table; JSON and CSV carry all of them."""
@@ -19,69 +20,27 @@ NEGLIGIBLE = 1e-9
 """Beside the largest number of a table, a number smaller by this factor reads as zero."""
 
 
-OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
-"""What stands in a table for an end of an interval that is open."""
+def promise(result: Result) -> str:
+    """What a result promises, in one sentence; its note when it promises nothing."""
+    if result.guarantee is None:
+        return _sentence(result.note or "no privacy guarantee")
+    return guarantee(result.guarantee)
 
 
-class Promising(Protocol):
-    """Anything that was released: it has a guarantee, or a note that says why it has none."""
-
-    @property
-    def guarantee(self) -> Guarantee | None: ...
-
-    @property
-    def note(self) -> str: ...
-
-
-class Provided(Protocol):
-    """Anything that says how it was made."""
-
-    @property
-    def provenance(self) -> Mapping[str, object]: ...
-
-
-def promise(release: Promising) -> str:
-    """What a release promises, in one sentence; its note when it promises nothing."""
-    if release.guarantee is None:
-        return _sentence(release.note or "no privacy guarantee")
-    return guarantee(release.guarantee)
-
-
-def statements(release: Release) -> list[str]:
-    """All that a release says of itself: its promise, what its intervals hold, its precision."""
-    covered = [] if release.ranks is None else [coverage(release.ranks.asked)]
-    return [promise(release), *covered, *precision(release)]
-
-
-def precision(release: Provided) -> list[str]:
-    """What was rounded or clamped without being asked for, as the release says itself."""
-    notes = release.provenance.get("precision")
+def precision(result: Answers) -> list[str]:
+    """What was rounded or clamped although nobody requested it, as the result says itself."""
+    notes = result.provenance.get("precision")
     return [" ".join(notes)] if isinstance(notes, list) else []
 
 
-def coverage(asked: Intervals) -> str:
+def coverage(intervals: Intervals) -> str:
     """What intervals hold, in one sentence."""
     population = "population that the records were drawn from"
+    whose = population if intervals.of == POPULATION else DATA
     return (
-        f"Each interval holds the quantile of the {population if asked.of == POPULATION else DATA} "
-        f"with a chance of at least {100 * asked.level:.6g} %, whatever the data are."
+        f"Each interval holds the quantile of the {whose} with a chance of at least "
+        f"{100 * intervals.level:.6g} %, whatever the data are."
     )
-
-
-def columns(release: Release) -> dict[str, list[str]]:
-    """A release as columns of labels: quantiles, values, and the ends of intervals, if any."""
-    shown = {"q": [quantile(q) for q in release.q], "value": labels(release.values)}
-    if release.ranks is not None:
-        intervals = release.interval()
-        shown["lower"] = _ends([end.lower for end in intervals], OPEN_BELOW)
-        shown["upper"] = _ends([end.upper for end in intervals], OPEN_ABOVE)
-    return shown
-
-
-def _ends(ends: Sequence[Any], beyond: str) -> list[str]:
-    """Labels of ends, with a word for those that are open."""
-    known = iter(labels([end for end in ends if end is not None]))
-    return [beyond if end is None else next(known) for end in ends]
 
 
 def _sentence(text: str) -> str:

@@ -112,14 +112,6 @@ class _Stated:
         """A budget that allows so many times the rate; only for plans, it is not rounded down."""
         return self.at(self.amount * factor**self.power)
 
-    def promised(self, spent: "Guarantee") -> "Guarantee":
-        """What a release promises that was bought with this budget and itself states `spent`.
-
-        A mechanism that needs no delta promises none.
-        """
-        stated: Guarantee = self if spent.kind == self.kind else self.without_delta  # type: ignore[assignment]
-        return replace(stated, research_only=spent.research_only)
-
     def _each(self, exact: Callable[[float], Fraction]) -> Self:
         """All numbers changed exactly, and rounded down."""
         changed: dict[str, Any] = {n: below(exact(getattr(self, n))) for n in self.numbers}

@@ -3,7 +3,7 @@
 Proof: `units.md` beside this file.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
@@ -53,7 +53,3 @@ class Units:
                     "any group, so under swap neighbors the public sizes of groups would tell"
                 )
         return budget.per_row(self.rows)
-
-    def stated(self, spent: Guarantee, budget: Guarantee) -> Guarantee:
-        """What a release that spent a row's budget promises, given what it was bought with."""
-        return replace(budget, unit=self.column).promised(spent) if self.column else spent

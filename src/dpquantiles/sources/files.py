@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import memory
@@ -31,17 +30,9 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
     A CSV file has no schema: `type_name` states the type of the column, and without it the cells
     tell (see `dpquantiles.sources.cells`). Either way the type of a column counts as public.
     """
-    if type_name is not None:
-        require.choice(BY_NAME, type=type_name)
-    path = Path(path)
-    check_readable(path)
-    readers = {".csv": _read_csv, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
-        raise InvalidValue(
-            f"the name of a data file must end in .csv or .parquet, got '{path}'; "
-            "write the table to one of these first"
-        )
-    return readers[path.suffix.lower()](path, column, type_name)
+    require_column(path, column)
+    read = _read_csv if Path(path).suffix.lower() == ".csv" else _read_parquet
+    return read(Path(path), column, type_name)
 
 
 def check_readable(path: Path) -> None:
@@ -70,6 +61,11 @@ def require_column(path: str | Path, column: str) -> None:
     if path.suffix.lower() == ".csv":
         with _csv_rows(path) as rows:
             position(header_of(rows, path).names, column, path)
+    elif path.suffix.lower() != ".parquet":
+        raise InvalidValue(
+            f"the name of a data file must end in .csv or .parquet, got '{path}'; "
+            "write the table to one of these first"
+        )
 
 
 def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:

@@ -3,16 +3,18 @@
 import csv
 import glob
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
-from dpquantiles.kinds import Datetime, Domain, Kind
+from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
 from dpquantiles.sources import layouts
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.cells import read_cells
 from dpquantiles.sources.duckdb import duckdb, quoted
 from dpquantiles.sources.files import (
     ADDRESS,
@@ -23,7 +25,7 @@ from dpquantiles.sources.files import (
     read_header,
 )
 from dpquantiles.sources.layouts import Layout, text
-from dpquantiles.sources.tables import Table, nearest
+from dpquantiles.sources.tables import Listing, Table, nearest
 
 SAMPLE = 10_000
 """How many cells of CSV files tell the type of a column that none is stated for."""
@@ -55,51 +57,26 @@ WHOLE_LINE = {**CSV, "header": "false", "quote": "''", "escape": "''", "delim": 
 """A line as one cell."""
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A relation on a connection of our own, and how far its running query is."""
-
-    relation: Any
-    connection: Any
-    listing: Callable[[str, Iterable[str]], str] = nearest
-    """How a message lists its columns."""
-    domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
-    """Of columns that were text: what they can hold."""
-
-    @property
-    def table(self) -> Table:
-        import narwhals.stable.v2 as nw
-
-        return Table(nw.from_native(self.relation), self.listing, self.domains)
-
-    def percent(self) -> float:
-        """How much of the running query is done, 0 to 100; negative where DuckDB cannot tell."""
-        return float(self.connection.query_progress())
-
-    def require(self, column: str, names: str) -> None:
-        """Refuse files of which some lack a column, or have it twice or in types that do not join.
-
-        Headers and footers alone tell.
-        """
-        if column not in self.relation.columns:
-            why = self.listing(column, self.relation.columns)
-            raise InvalidValue(f"'{names}' has no column {column!r}{why}")
-
-
 def _connect(database: str = ":memory:") -> Any:
     connection = duckdb.connect(database, read_only=database != ":memory:")
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
     return connection
 
 
-def _opened(
-    relation: Any, connection: Any, listing: Callable[[str, Iterable[str]], str] = nearest
-) -> Opened:
+def _table(
+    relation: Any, connection: Any, origin: str | None = None, listing: Listing = nearest
+) -> Table:
+    """A relation on a connection of our own, which tells how far its running query is."""
     connection.execute("SET preserve_insertion_order = false")  # order is of no use here
-    return Opened(relation, connection, listing)
+    return Table(
+        nw.from_native(relation),
+        listing,
+        percent=lambda: float(connection.query_progress()),
+        origin=origin,
+    )
 
 
-def open_query(sql: str, database: str | None = None) -> Opened:
+def open_query(sql: str, database: str | None = None) -> Table:
     """What one SELECT gives, of a database file that is opened read-only or of files it names."""
     try:
         connection = _connect(database or ":memory:")
@@ -112,7 +89,7 @@ def open_query(sql: str, database: str | None = None) -> Opened:
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidValue(f"sql must be one SELECT statement, got {sql!r}")
-        return _opened(connection.sql(sql), connection)
+        return _table(connection.sql(sql), connection)
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
         # These come before any record is read and quote the query, not the data.
         raise InvalidValue(f"sql must be a query that DuckDB can run: {_line(error)}") from None
@@ -122,14 +99,25 @@ def open_query(sql: str, database: str | None = None) -> Opened:
         ) from None
 
 
-def open_parquet(names: str) -> Opened:
+def open_parquet(names: str) -> Table:
     """Parquet files by name, pattern or address."""
     connection = _connect()
+    if Path(names).exists():
+        check_parquet(Path(names))
     found = [
         _layout(connection, files, f"read_parquet({_listed(files)})")
         for files in _same_footers(connection, _files(connection, names))
     ]
-    return _opened(_joined(connection, names, found), connection, layouts.refusal(found, nearest))
+    listing = layouts.refusal(found, nearest)
+    table = _table(_joined(connection, names, found), connection, names, listing)
+    return replace(table, rows=lambda: _rows(connection, names))
+
+
+def _rows(connection: Any, names: str) -> int:
+    """How many rows Parquet files hold, by their footers."""
+    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
+    (rows,) = _read(names, lambda: connection.execute(query, [names]).fetchone())
+    return int(rows or 0)
 
 
 def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
@@ -163,30 +151,38 @@ def _grouped(told: dict[str, Any]) -> list[list[str]]:
     return list(groups.values())
 
 
-def open_csv(names: str, columns: Sequence[str], kind_of: Callable[..., Kind]) -> Opened:
-    """CSV files by name, pattern or address; samples of their cells tell the columns' types.
-
-    All other columns stay text.
-    """
+def open_csv(names: str) -> Table:
+    """CSV files by name, pattern or address; all columns are text."""
     connection = _connect()
     comma = "\t" if names.lower().endswith(".tsv") else ","
     headers = {file: _header(connection, file, comma) for file in _files(connection, names)}
     found = [
         _csv_layout(connection, files, headers[files[0]], comma) for files in _grouped(headers)
     ]
-    relation = _joined(connection, names, found)
-    raw = Opened(relation, connection, layouts.refusal(found, first_line))
-    cast, domains = {}, {}
+    listing = layouts.refusal(found, first_line)
+    return _table(_joined(connection, names, found), connection, names, listing)
+
+
+def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> Table:
+    """Columns of CSV files in the stated type, or in the types that samples of their cells tell."""
+    relation = table.frame.to_native()
+    typed, domains = {}, {}
     for column in columns:
-        raw.require(column, names)
-        cells = relation.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
-        kind = kind_of(column, [(cell or "").strip() for (cell,) in cells])
-        typed = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
-        cast[column] = duckdb.SQLExpression(typed).alias(column)
+        table.dtype(column)
+        kind = _text_kind(relation, column, type_name)
+        value = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
+        typed[column] = duckdb.SQLExpression(value).alias(column)
         domains[column] = text_domain(kind)
-    others = [duckdb.ColumnExpression(name) for name in relation.columns if name not in cast]
-    opened = _opened(relation.select(*others, *cast.values()), connection, raw.listing)
-    return replace(opened, domains=domains)
+    others = [duckdb.ColumnExpression(name) for name in relation.columns if name not in typed]
+    frame = nw.from_native(relation.select(*others, *typed.values()))
+    return replace(table, frame=frame, domains=domains)
+
+
+def _text_kind(relation: Any, column: str, type_name: str | None) -> Kind:
+    if type_name not in (None, "datetime"):  # cells tell the time zone
+        return BY_NAME[str(type_name)]
+    cells = relation.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
+    return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name).kind
 
 
 def text_domain(kind: Kind) -> Domain:
@@ -281,10 +277,3 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
 
 def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-def parquet_rows(names: str) -> int:
-    """How many rows Parquet files hold, by their footers."""
-    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: _connect().execute(query, [names]).fetchone())
-    return int(rows or 0)

@@ -1,25 +1,39 @@
-"""The one way in: data of any origin as a source, whose type is known before it is read."""
+"""The one way in: data of any origin are opened here by their schema, then read as columns.
 
-from collections.abc import Iterator, Sequence
+Opening reads no record, with one exception: a table in memory may hold columns of Python objects,
+whose types only the records tell. Lists and CSV files declare no types either, but they are not
+read before `source` or `typed` is called, so that a budget can be charged first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from dpquantiles import require
+from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import Datetime, Domain, Kind
-from dpquantiles.sources import memory, tables
-from dpquantiles.sources.lazy import LazyColumn, pinned
-from dpquantiles.sources.memory import InMemory
-from dpquantiles.sources.named import open_named, open_named_table
-from dpquantiles.sources.scan import collected
+from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
+from dpquantiles.kinds.domain import of_kind
+from dpquantiles.privacy import Units
+from dpquantiles.sources import files, memory, tables
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources.memory import InMemory, TypedColumn
+from dpquantiles.sources.named import Named
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.values import safe
+from dpquantiles.sources.units import bound_rows, present, units_beside
 from dpquantiles.views import SortedView
 
 MOST_VALUES = 10_000_000
 """Values of several columns that are fetched together."""
+
+Column = TypeVar("Column", bound=InMemory | LazyColumn)
 
 
 class Source(Protocol):
@@ -47,60 +61,146 @@ class Source(Protocol):
         """The records on a grid, with a policy for missing ones."""
 
 
-def open_source(data: Any, column: str | None = None, stated: Kind | None = None) -> Source:
-    """A column, or the named column of a table, of a file, or of what a SQL query gives.
+class Opened(Protocol):
+    """Data that were opened by their schema."""
+
+    @property
+    def table(self) -> Table | None:
+        """All columns; None where data are a single one."""
+
+    def declared(self, column: Any) -> Source | None:
+        """A column whose type is declared; None where only its records tell the type."""
+
+    def source(self, column: Any) -> Source:
+        """A column; where no type is declared, its records are read to tell it."""
+
+    def rows(self, source: Source) -> int | None:
+        """How many rows a declared column has, where memory or metadata tells."""
+
+    def typed(self, columns: Sequence[Any]) -> "Opened":
+        """The same data, where these columns of CSV files have types; their cells tell them."""
+
+
+def open_data(data: Any, column: str | None = None, stated: Kind | None = None) -> Opened:
+    """A single column; or, where a column is named, the table, the files or the query it is in.
 
     Records without a declared type, as those of a list, are of the `stated` type; where none is
     stated, they are of the type that they look like.
     """
-    source = _open(data, column, stated)
-    if stated == Datetime() and isinstance(source.kind, Datetime) and source.kind.zone:
-        raise InvalidType("data must be naive datetimes like the grid, got ones with a time zone")
-    return source
-
-
-def open_table(data: Any, columns: Sequence[str]) -> Table:
-    """A table, files, or what a SQL query gives; of CSV files these columns get their types."""
-    if isinstance(data, (str, Path)):
-        return open_named_table(data, columns)
-    return tables.open_table(data)
-
-
-@contextmanager
-def pinned_table(table: Table, columns: Sequence[str]) -> Iterator[Table]:
-    """These columns of a table, whose records stand still while the body runs."""
-    rows = table.select(columns)
-    if not table.lazy:
-        yield rows
-        return
-    with pinned(LazyColumn.of(rows, columns[0]).numbers, rows.frame) as frame:
-        yield replace(rows, frame=frame)
-
-
-def fetched(table: Table, columns: Sequence[str]) -> Table:
-    """Columns of a lazy table in memory, by one scan for all, where they are numbers and few.
-
-    Else each is scanned where it is. The number of rows decides on the work alone.
-    """
-    import narwhals.stable.v2 as nw
-
-    if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
-        return table
-    numbers = LazyColumn.of(table, columns[0]).numbers
-    rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
-    if int(rows) * len(columns) > MOST_VALUES:
-        return table
-    return Table(collected(numbers, safe(table.select(columns), columns).frame))
-
-
-def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
-    if isinstance(data, (InMemory, LazyColumn)):
-        return data
     if column is None:
-        return InMemory(memory.read(data, stated))
-    if isinstance(data, (str, Path)):
-        return open_named(data, column)
-    table = tables.open_table(data)
+        return SingleColumn(data, stated)
+    require.column_name(column=column)
+    name = Named.of(data) if isinstance(data, (str, Path)) else data
+    if isinstance(name, Named) and not (name.is_many or name.is_parquet):
+        return SingleFile(name)
+    return open_whole(name, stated)
+
+
+def open_whole(data: Any, stated: Kind | None = None) -> "WholeTable":
+    """A table, files or a query, with all of its columns; files and queries through DuckDB."""
+    name = Named.of(data) if isinstance(data, (str, Path)) else data
+    if not isinstance(name, Named):
+        return WholeTable(tables.open_table(data), stated)
+    from dpquantiles.sources import relations
+
+    path = name.database if name.is_query else None if name.is_many else name.name
+    if path is not None:
+        files.check_readable(Path(path))
+    if name.is_query:
+        return WholeTable(relations.open_query(name.name, name.database), stated, name)
+    if name.is_text:
+        return WholeTable(relations.open_csv(name.name), stated, name, is_text=True)
+    if name.is_parquet:
+        return WholeTable(relations.open_parquet(name.name), stated, name)
+    raise name.unknown()
+
+
+@dataclass(frozen=True, eq=False)
+class SingleColumn:
+    """A column by itself: an array, a list or a series."""
+
+    data: Any = field(repr=False)
+    stated: Kind | None = None
+    table = None
+
+    def declared(self, column: None = None) -> InMemory | None:
+        return self.source(column) if memory.declares_type(self.data) else None
+
+    def source(self, column: None = None) -> InMemory:  # noqa: ARG002
+        return _in_zone(InMemory(memory.read(self.data, self.stated)), self.stated)
+
+    def rows(self, source: Source) -> int | None:
+        return source.length
+
+    def typed(self, columns: Sequence[None]) -> "SingleColumn":  # noqa: ARG002
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class SingleFile:
+    """A file that needs no engine: CSV, or Parquet where DuckDB is not installed."""
+
+    file: Named
+    table = None
+
+    def declared(self, column: str) -> Source | None:
+        """With a stated type, an empty column of it; the header tells whether it is there."""
+        files.require_column(self.file.name, column)
+        if self.file.type in (None, "datetime"):  # cells tell the time zone
+            return None
+        kind = BY_NAME[str(self.file.type)]
+        return InMemory(TypedColumn(np.empty(0, dtype=object), kind, of_kind(kind)))
+
+    def source(self, column: str) -> Source:
+        return InMemory(files.read_column(self.file.name, column, self.file.type))
+
+    def rows(self, source: Source) -> None:  # noqa: ARG002
+        return None
+
+    def typed(self, columns: Sequence[str]) -> "SingleFile":  # noqa: ARG002
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTable:
+    """A table in memory or on an engine; the columns of CSV files are text until they are typed."""
+
+    table: Table
+    stated: Kind | None = None
+    file: Named | None = None
+    is_text: bool = False
+
+    @property
+    def _type(self) -> str | None:
+        return None if self.file is None else self.file.type
+
+    def declared(self, column: str) -> Source | None:
+        self.table.dtype(column)
+        if self.is_text and self._type in (None, "datetime"):  # cells tell the time zone
+            return None
+        return self.source(column)
+
+    def source(self, column: str) -> Source:
+        source = column_of(self.typed([column]).table, column, self.stated)
+        if isinstance(source, LazyColumn):
+            kind = files.as_kind(source.kind, column, self._type)
+            source = replace(source, numbers=replace(source.numbers, kind=kind))
+        return _in_zone(source, self.stated)
+
+    def rows(self, source: Source) -> int | None:
+        return self.table.rows() if self.table.rows else source.length
+
+    def typed(self, columns: Sequence[str]) -> "WholeTable":
+        if not self.is_text:
+            return self
+        from dpquantiles.sources import relations
+
+        table = relations.cast(self.table, columns, self._type)
+        return replace(self, table=table, is_text=False)
+
+
+def column_of(table: Table, column: str, stated: Kind | None = None) -> InMemory | LazyColumn:
+    """One column of a table; records without a declared type are of the stated one, if any."""
     if table.lazy:
         return LazyColumn.of(table, column)
     table.dtype(column)
@@ -108,3 +208,58 @@ def _open(data: Any, column: str | None, stated: Kind | None) -> Source:
         return InMemory(memory.read(table.frame[column].to_native(), stated))
     except InvalidType as error:
         raise InvalidType(f"column {column!r}: {error}") from None
+
+
+def _in_zone(source: Column, stated: Kind | None) -> Column:
+    if stated == Datetime() and isinstance(source.kind, Datetime) and source.kind.zone:
+        raise InvalidType("data must be naive datetimes like the grid, got ones with a time zone")
+    return source
+
+
+@contextmanager
+def pinned_columns(
+    opened: Opened, sources: Mapping[Any, Source], units: Units, missing: Any, bits: Bits
+) -> Iterator[Mapping[Any, Source]]:
+    """The same columns, of rows that stand still while the body runs.
+
+    Of every unit at most so many rows count. Where missing values are dropped from a single column,
+    they are dropped first, so that they take no place of a unit's rows.
+    """
+    columns = tuple(sources)
+    if not isinstance(opened, WholeTable) or (len(columns) == 1 and units.column is None):
+        ((column, source),) = sources.items()
+        with source.pinned() as still:
+            yield {column: still}
+        return
+    rows = opened.table
+    if units.column is not None:
+        rows, unit = units_beside(rows, units.column, columns)
+        if len(columns) == 1 and isinstance(missing, str) and missing == "drop":
+            rows = present(rows, columns[0])
+        rows = bound_rows(rows, unit, units.rows, columns, bits)
+    with _pinned_table(rows.select(columns)) as still_rows:
+        fetched = _fetched(still_rows, columns) if len(columns) > 1 else still_rows
+        yield {name: column_of(fetched, name, source.kind) for name, source in sources.items()}
+
+
+@contextmanager
+def _pinned_table(rows: Table) -> Iterator[Table]:
+    if not rows.lazy:
+        yield rows
+        return
+    with engine_of(rows).pinned(rows.frame) as frame:
+        yield replace(rows, frame=frame)
+
+
+def _fetched(table: Table, columns: Sequence[str]) -> Table:
+    """Columns of a lazy table in memory, by one scan for all, where they are numbers and few.
+
+    Else each is scanned where it is. The number of rows decides on the work alone.
+    """
+    if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
+        return table
+    engine = engine_of(table)
+    rows = engine.collected(table.frame.select(nw.len().alias("rows")))["rows"][0]
+    if int(rows) * len(columns) > MOST_VALUES:
+        return table
+    return Table(engine.collected(safe(table.select(columns), columns).frame))

@@ -36,9 +36,9 @@ from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 FINENESS = 1024
 """The constant of (2) is at most one step divided by this: rounding hides it."""

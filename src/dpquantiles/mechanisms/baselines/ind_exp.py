@@ -39,7 +39,7 @@ from dpquantiles.mechanisms.laws import log_probability_in_order
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw
 from dpquantiles.privacy import PureDP
 from dpquantiles.views import Demand, SortedView, WindowView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ from dpquantiles.kernels.scans import Decay
 from dpquantiles.kernels.smooth import uniform
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.privacy import Neighbors
-from dpquantiles.release import Release
+from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]

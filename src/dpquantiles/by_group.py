@@ -1,0 +1,186 @@
+"""Releases by group: keys are checked, rows are read by group, and groups are drawn together."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpquantiles import entropy, require, written
+from dpquantiles.errors import InvalidValue
+from dpquantiles.grid import Grid, precision
+from dpquantiles.job import USUAL_GROUP, Job
+from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.mechanisms.groups import release_groups, release_one
+from dpquantiles.mechanisms.mechanism import Mechanism
+from dpquantiles.planner import Choice
+from dpquantiles.privacy import Neighbors
+from dpquantiles.results import GroupedRelease, Key
+from dpquantiles.sources.groups import GroupedRows, grouped_rows
+from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
+from dpquantiles.sources.source import Source
+from dpquantiles.sources.tables import Table
+from dpquantiles.views import SortedView
+from dpquantiles.views.groups import Groups
+from dpquantiles.views.protocol import Ints
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The columns that divide a table, and the public keys and sizes of its groups."""
+
+    columns: KeyColumns
+    keys: tuple[Key, ...] | None
+    """None where groups are found by a private selection."""
+    sizes: Ints | None
+
+    @classmethod
+    def of(cls, job: Job, table: Table) -> "Grouping":
+        """Check the keys and sizes of a job against the columns that they belong to."""
+        columns = KeyColumns.of(table, job.by)
+        if job.price.keys is not None:
+            return cls(columns, None, None)
+        keys = columns.check(
+            written.keys(job.keys, columns) if job.as_text and job.keys else job.keys
+        )
+        return cls(columns, keys, _sizes(columns, keys, job.size))
+
+    def parameters(self) -> dict[str, object]:
+        """What must be the same when a request is repeated."""
+        keys: object = PRIVATE
+        if self.keys is not None:
+            keys = [
+                [part if isinstance(part, int) else str(part) for part in key] for key in self.keys
+            ]
+        sizes = None if self.sizes is None else self.sizes.tolist()
+        return {"by": list(self.columns.by), "keys": keys, "sizes": sizes}
+
+
+def _sizes(columns: KeyColumns, keys: Sequence[Key], size: Any) -> Ints | None:
+    """Public sizes in the order of the keys: one for all groups, or one for each."""
+    if size is None or isinstance(size, int):
+        return None if size is None else np.full(len(keys), size, dtype=np.int64)
+    by_key = {columns.shown(key): size.get(columns.shown(key)) for key in keys}
+    without = next((key for key, number in by_key.items() if number is None), None)
+    if without is not None:
+        raise InvalidValue(f"size must give a number for every key, got none for {without!r}")
+    return np.array([require.count(size=number) for number in by_key.values()], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _GroupDraw:
+    """One mechanism for all groups, built for the size of each."""
+
+    job: Job
+    choice: Choice
+
+    @classmethod
+    def of(cls, job: Job, grid: Grid) -> "_GroupDraw":
+        """Choose from public numbers; of sizes, only stated ones are known before the charge."""
+        return cls(job, job.choose(USUAL_GROUP, grid))
+
+    def build(self, size: int | None) -> Mechanism:
+        """The mechanism for one group of a public size."""
+        mechanism: Any = self.job.build(self.choice.mechanism, self.job.typical_size)
+        if size is not None and mechanism.profile.uses_size:
+            mechanism = self.job.build(self.choice.mechanism, size)
+        made: Mechanism = mechanism
+        return made
+
+    def release(
+        self, records: Groups | SortedView, sizes: Ints | None
+    ) -> tuple[list[Sequence[Any]], list[int | None]]:
+        """Answers of some groups, and their sizes as far as these are public."""
+        if isinstance(records, Groups):
+            answers, shown = release_groups(self.build, records, sizes, self.job.bits)
+            return list(answers), shown
+        size = None if sizes is None else int(sizes[0])
+        values, public = release_one(self.build, records, size, self.job.bits)
+        return [values], [public]
+
+    def shares(self) -> dict[str, object]:
+        """What the keys, or the sizes of groups, are paid with."""
+        keys, profile = self.job.price.keys, self.build(None).profile
+        if keys is not None:
+            return {"keys_share": COUNT_SHARE, "keys_threshold": keys.threshold}
+        protected = self.job.budget.neighbors is not Neighbors.SWAP
+        bought = profile.uses_size and self.job.size is None and protected
+        return {"size_share": profile.size_share} if bought else {}
+
+
+def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
+    """Draw from empty groups of the least and the largest stated size, to fail before the charge.
+
+    Where sizes are told by the records, or found with the keys, only mechanisms that draw groups
+    side by side can be checked: their limits are those of the largest group there can be.
+    """
+    draw = _GroupDraw.of(job, grid)
+    selects = job.price.keys is not None
+    unstated = selects or job.budget.neighbors is Neighbors.SWAP
+    if unstated and registry.ENTRIES[draw.choice.mechanism].draw_groups is None:
+        return
+    nobody = np.zeros(0, dtype=np.int64)
+    sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
+    extremes = None if sizes is None else np.array([sizes.min(), sizes.max()])
+    groups = Groups.of(grid, nobody, nobody, 1 if extremes is None else len(extremes))
+    release_groups(draw.build, groups, extremes, random.Random(0))
+
+
+@np.errstate(all="ignore")
+def draw(
+    job: Job, grouping: Grouping, table: Table, source: Source, grid: Grid, missing: Any
+) -> GroupedRelease:
+    """One release of all groups."""
+    column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid)
+    columns = grouping.columns
+    with grouped_rows(
+        table, columns, column, source, grouping.keys, job.units, missing, job.bits
+    ).pinned() as rows:
+        codes, sizes = _groups(job, grouping, rows)
+        answers: list[Any] = [None] * len(codes)
+        shown: list[Any] = [None] * len(codes)
+        for places, records in rows.portions(codes, grid, missing):
+            portion = drawing.release(records, None if sizes is None else sizes[places])
+            for place, answer, size in zip(places.tolist(), *portion, strict=True):
+                answers[place], shown[place] = _ordered(job, answer), size
+    private = entropy.is_private(job.bits)
+    promise = job.promise([drawing.build(None).guarantee])
+    return GroupedRelease(
+        by=columns.by,
+        keys=read(codes, columns.types),
+        key_types=columns.types,
+        q=job.q,
+        values=tuple(answers),
+        guarantee=promise if private else None,
+        mechanism=drawing.choice.mechanism,
+        type=grid.kind.name,
+        note="" if private else entropy.SEEDED_NOTE,
+        provenance={
+            "budget": promise.to_dict(),
+            "grid": grid.describe(),
+            **job.units.provenance,
+            **drawing.shares(),
+            "choice": drawing.choice.why,
+            **precision(grid, source.domain),
+            **({"sizes": shown} if None not in shown else {}),
+        },
+    )
+
+
+def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
+    """The codes of the keys to answer for, and their public sizes where there are any."""
+    if rows.asked is not None:
+        return rows.asked, grouping.sizes
+    assert job.price.keys is not None
+    counts = np.array(list(rows.counts.values()), dtype=np.int64)
+    released, sizes = job.price.keys.draw(counts, job.bits)
+    codes = list(rows.counts)
+    return [codes[group] for group in released.tolist()], sizes
+
+
+def _ordered(job: Job, answer: Sequence[Any]) -> tuple[Any, ...]:
+    """Answers of the distinct quantiles, ascending, in the order asked for."""
+    places = {q: i for i, q in enumerate(sorted(set(job.q)))}
+    return tuple(answer[places[q]] for q in job.q)

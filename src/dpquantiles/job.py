@@ -1,0 +1,267 @@
+"""A job: what is asked of which data, for which budget and on whose account; checked once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dpquantiles import entropy, require
+from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.grid import Grid, require_grid
+from dpquantiles.intervals import Intervals
+from dpquantiles.kinds import ANYTHING, Domain
+from dpquantiles.mechanisms import JointExp, registry
+from dpquantiles.mechanisms.bracketed import Bracketed
+from dpquantiles.mechanisms.mechanism import Mechanism, require_size
+from dpquantiles.mechanisms.private_keys import PrivateKeys
+from dpquantiles.planner import AUTO, Choice, answers, choose
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
+from dpquantiles.sources.keys import PRIVATE
+from dpquantiles.sources.named import Named
+from dpquantiles.views.filled import MISSING_POLICIES
+
+if TYPE_CHECKING:
+    from dpquantiles.ledger import Ledger
+
+USUAL_GROUP = 1000
+"""How many records a group is taken to have when one mechanism is chosen for all groups."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """Where a release is charged: a data set of a ledger, or one of its disjoint parts."""
+
+    ledger: "Ledger"
+    dataset: str
+    part: str | None = None
+    request_id: str | None = None
+
+    @classmethod
+    def of(cls, ledger: Any, **names: Any) -> "Account | None":
+        """The account named by `dataset`, `part` and `request_id`; None without a ledger."""
+        if ledger is None:
+            for name, text in names.items():
+                if text is not None:
+                    raise InvalidType(f"{name} must be given together with a ledger, got {text!r}")
+            return None
+        from dpquantiles.ledger import Ledger
+
+        if not isinstance(ledger, Ledger):
+            raise InvalidType(
+                f"ledger must be a Ledger, such as Ledger('budget.db'), got {require.shown(ledger)}"
+            )
+        if names.get("dataset") is None:
+            raise InvalidType("dataset must be given with a ledger, for example 'payroll-2026'")
+        return cls(ledger=ledger, **names)
+
+
+class Price(NamedTuple):
+    """The budget of a job, divided among what the job does."""
+
+    draw: Guarantee
+    """For one draw: one column, one row of a unit, and what is left when keys are paid for."""
+    keys: PrivateKeys | None = None
+    """The selection of groups, where keys are not public."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One request for quantiles: of a column, of several columns, or of a column by group.
+
+    `columns` is (None,) where the data are a single column. `bounds` holds a pair for each column
+    that has bounds.
+    """
+
+    data: Any = field(repr=False)
+    columns: tuple[str | None, ...]
+    q: tuple[float, ...]
+    budget: Guarantee
+    by: tuple[str, ...] = ()
+    keys: Any = None
+    units: Units = field(default_factory=Units)
+    bounds: Mapping[str | None, Any] = field(default_factory=dict)
+    resolution: Any = None
+    grid: Grid | None = None
+    size: int | Mapping[Any, int] | None = None
+    missing: Any = None
+    mechanism: str = AUTO
+    intervals: Intervals | None = None
+    account: Account | None = None
+    bits: Bits = field(default_factory=entropy.system, repr=False)
+    describes: bool = False
+    """Whether the result is a description, which may hold several columns."""
+    as_text: bool = False
+    """Whether bounds, resolution, missing and keys are text, to be read in the column's type."""
+
+    def __post_init__(self) -> None:
+        self._check_columns()
+        pairs = {name: require.pair(bounds=pair) for name, pair in self.bounds.items()}
+        object.__setattr__(self, "bounds", pairs)
+        if self.grid is not None:
+            require_grid(self.grid, self.bounds or None, self.resolution)
+        object.__setattr__(self, "missing", self._missing_policy())
+        require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
+        if self.intervals is not None and (self.by or self.units.column):
+            raise InvalidValue("intervals must be left out with by and with unit, got both")
+        if self.account is not None and not entropy.is_private(self.bits):
+            raise InvalidValue(
+                "rng must be left out when a ledger is charged: a seeded release has no guarantee"
+            )
+        for size in self.size.values() if isinstance(self.size, Mapping) else (self.size,):
+            require_size(size, self.budget.neighbors)
+        _ = self.usual  # refuses what no mechanism, or not the one that is named, can meet
+
+    def _check_columns(self) -> None:
+        if self.describes:
+            if not self.columns or len(set(self.columns)) < len(self.columns):
+                raise InvalidValue(
+                    f"columns must be a list that names each column once, got {self.columns!r}"
+                )
+            for column in self.bounds:
+                require.choice(map(str, self.columns), bounds=column)
+        elif self.columns == (None,) and (self.by or self.units.column):
+            other = "by" if self.by else "unit"
+            raise InvalidType(
+                f"column must be given with {other}: the column whose quantiles are wanted"
+            )
+        if self.keys is not None and not self.by:
+            raise InvalidValue("keys needs by, the columns that they are keys of")
+
+    def _missing_policy(self) -> Any:
+        swap = self.budget.neighbors is Neighbors.SWAP
+        if self.missing is None:
+            return "upper" if swap else "drop"
+        if isinstance(self.missing, str) and not self.as_text:
+            require.choice(MISSING_POLICIES, missing=self.missing)
+        if swap and isinstance(self.missing, str) and self.missing == "drop":
+            raise InvalidValue(
+                "missing='drop' would show how many records are missing, which swap neighbors "
+                "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
+            )
+        return self.missing
+
+    @property
+    def takes_table(self) -> bool:
+        """Whether columns beside a single one matter."""
+        return bool(self.by) or self.units.column is not None or self.describes
+
+    @cached_property
+    def price(self) -> Price:
+        """The one division of the budget.
+
+        A ledger counts the digits of a budget, so a charged job runs with the doubles just below.
+        """
+        granted = self.budget if self.account is None else self.budget.spendable
+        each = granted.divided(len(self.columns))
+        row = self.units.price(each, grouped=bool(self.by))
+        if not isinstance(self.keys, str) or (self.as_text and self.keys != PRIVATE):
+            return Price(row)
+        require.choice((PRIVATE,), keys=self.keys)
+        if row.neighbors is Neighbors.SWAP:
+            raise InvalidValue(
+                "keys='private' needs neighbors='add-remove': under swap neighbors each record's "
+                "group counts as public, so there is nothing to select; list the keys instead"
+            )
+        if not isinstance(row, ApproxDP):
+            raise InvalidValue(
+                "keys='private' needs epsilon and delta: a group with a single record is released "
+                "with a chance of at most delta, so take it far below one over the number of "
+                "records, for example delta=1e-6"
+            )
+        if self.size is not None:
+            raise InvalidValue(
+                "size must be left out with keys='private', which finds sizes as well; a mechanism "
+                "that must be told them, as slice_quantiles must, needs a list of keys"
+            )
+        selection, rest = PrivateKeys.bought(row)
+        return Price(rest, selection)
+
+    @cached_property
+    def usual(self) -> Mechanism | Bracketed:
+        """The mechanism that is named, or JointExp where the choice is left to public numbers."""
+        name = JointExp.name if self.mechanism == AUTO else self.mechanism
+        return self.build(name, self.typical_size)
+
+    @property
+    def typical_size(self) -> int | None:
+        """One public number of records; of groups with different ones, the middle one."""
+        if not isinstance(self.size, Mapping):
+            return self.size
+        sizes = sorted(self.size.values())
+        return sizes[len(sizes) // 2] if sizes else None
+
+    def build(
+        self, name: str, size: int | None, domain: Domain = ANYTHING
+    ) -> Mechanism | Bracketed:
+        """The named mechanism for the distinct quantiles, in ascending order."""
+        distinct = tuple(sorted(set(self.q)))
+        if self.intervals is None:
+            return registry.build(name, self.price.draw, q=distinct, size=size)
+        return Bracketed(
+            mechanism=name,
+            budget=self.price.draw,
+            q=distinct,
+            intervals=self.intervals,
+            size=size,
+            domain=domain,
+        )
+
+    def choose(self, n: int, grid: Grid) -> Choice:
+        """The mechanism for n records and why; n counts only where it is public."""
+        if self.mechanism != AUTO:
+            return Choice(self.mechanism, "asked for")
+        size = n if self.budget.neighbors is Neighbors.SWAP else self.typical_size
+        choice = choose(self.price.draw, answers(self.q, self.intervals), size, grid)
+        return (
+            choice._replace(why=f"one choice for all groups: {choice.why}") if self.by else choice
+        )
+
+    def promise(self, draws: Iterable[Guarantee] | None = None) -> Guarantee:
+        """What a release states, given what its draws guarantee; by default, those of `usual`.
+
+        That is the budget, without a delta where no draw needs it.
+        """
+        made = [self.usual.guarantee] if draws is None else list(draws)
+        research_only = any(guarantee.research_only for guarantee in made)
+        stated = replace(self.budget, unit=self.units.column, research_only=research_only)
+        if self.by and self.budget.neighbors is Neighbors.SWAP:
+            stated = replace(stated, within=self.by)
+        pure = all(isinstance(guarantee, PureDP) for guarantee in made) and self.price.keys is None
+        return stated.without_delta if pure else stated
+
+    def parameters(self) -> dict[str, object]:
+        """What must be the same when a request is repeated, beside budget and account."""
+        named = Named.of(self.data) if isinstance(self.data, (str, Path)) else self.data
+        stated = {
+            "columns": self.columns,
+            "q": self.q,
+            "bounds": tuple(sorted(map(str, self.bounds.items()))),
+            "resolution": self.resolution,
+            "grid": self.grid,
+            "size": None if isinstance(self.size, Mapping) else self.size,
+            "missing": self.missing,
+            "mechanism": self.mechanism,
+            "intervals": self.intervals,
+            "rows": self.units.rows,
+            "source": _digest(named) if isinstance(named, Named) else None,
+            "type": named.type if isinstance(named, Named) else None,
+        }
+        return {name: _plain(value) for name, value in stated.items()}
+
+
+def _digest(named: Named) -> str:
+    """Which data were named, as a hash, because addresses may hold passwords."""
+    from dpquantiles.ledger.entries import canonical, digest
+
+    return digest(canonical(named.parts))
+
+
+def _plain(value: Any) -> object:
+    """A public parameter as a value that a ledger can write down."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Grid):
+        return value.describe()
+    return value if value is None or type(value) in (bool, int, float, str) else str(value)

@@ -1,0 +1,141 @@
+"""A release by group: the answers of every key, what they promise together, and frames of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from dpquantiles.kinds import named
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, Answers
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedRelease(Answers):
+    """Private quantiles of every group, in the order of the keys and of the quantiles.
+
+    One guarantee covers all groups together. A key that was found and that Python cannot show is
+    "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library that frames are
+    made with: that of the data.
+    """
+
+    by: tuple[str, ...]
+    keys: tuple[Key, ...]
+    key_types: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    """Entry i holds the answers of key i, in the order of `q`."""
+    backend: str | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The keys, as `release[key]` takes them."""
+        return iter(key[0] if len(self.by) == 1 else key for key in self.keys)
+
+    def __getitem__(self, key: Any) -> Release:
+        """The release of one group; its guarantee is that of all groups together."""
+        wanted = key if isinstance(key, tuple) else (key,)
+        try:
+            place = self.keys.index(wanted)
+        except ValueError:
+            raise KeyError(key) from None
+        return Release(
+            values=self.values[place],
+            q=self.q,
+            guarantee=self.guarantee,
+            mechanism=self.mechanism,
+            type=self.type,
+            note=self.note,
+            provenance=self.provenance,
+        )
+
+    def summary(self) -> str:
+        """How many answers there are, and by what."""
+        return f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
+
+    def long(self) -> dict[str, list[Any]]:
+        """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""
+        repeated = [key for key in self.keys for _ in self.q]
+        columns = {name: [key[i] for key in repeated] for i, name in enumerate(self.by)}
+        q = list(self.q) * len(self)
+        return {**columns, "q": q, "value": [value for row in self.values for value in row]}
+
+    def wide(self) -> dict[str, list[Any]]:
+        """Columns in wide form: the keys, and one column per quantile; one row per key."""
+        columns = {name: [key[i] for key in self.keys] for i, name in enumerate(self.by)}
+        names = self._quantile_names()
+        answers = {names[q]: [row[i] for row in self.values] for i, q in enumerate(self.q)}
+        return columns | answers
+
+    def _quantile_names(self) -> dict[float, str]:
+        """A column's name for each quantile, such as q0.5: with all digits where few do not do."""
+        from dpquantiles.sources.frames import free_name
+
+        few = {q: f"q{q:.10g}" for q in self.q}
+        apart = len(set(few.values())) == len(few)
+        return {q: free_name(few[q] if apart else f"q{q!r}", self.by) for q in self.q}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """The long form as a frame of the data's library, or of the named one."""
+        return self._frame(self.long(), backend)
+
+    def to_wide(self, backend: str | None = None) -> Any:
+        """The wide form as a frame of the data's library, or of the named one."""
+        return self._frame(self.wide(), backend)
+
+    def _frame(self, columns: dict[str, list[Any]], backend: str | None) -> Any:
+        from dpquantiles.sources import frames
+
+        named = {name: _of_one_type(columns[name]) for name in self.by}
+        return frames.frame(columns | named, backend or self.backend or frames.any_backend())
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary, the inverse of `from_dict`."""
+        kind = named(self.type)
+        return {
+            "format": FORMAT,
+            "by": list(self.by),
+            "key_types": list(self.key_types),
+            "q": list(self.q),
+            "groups": [
+                {
+                    "key": [_plain(part) for part in key],
+                    "values": [kind.to_json(value) for value in row],
+                }
+                for key, row in zip(self.keys, self.values, strict=True)
+            ],
+            **self._origin(chain(*self.values)),
+        }
+
+    @classmethod
+    def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
+        kind, types, groups = cls._kind(plain), tuple(plain["key_types"]), plain["groups"]
+        return {
+            **super()._arguments(plain),
+            "by": tuple(plain["by"]),
+            "key_types": types,
+            "keys": tuple(
+                tuple(_part(part, name) for part, name in zip(group["key"], types, strict=True))
+                for group in groups
+            ),
+            "values": tuple(
+                tuple(kind.from_json(value) for value in group["values"]) for group in groups
+            ),
+        }
+
+
+def _plain(part: Any) -> Any:
+    return part if isinstance(part, (str, int)) else part.isoformat()
+
+
+def _part(plain: Any, name: str) -> Any:
+    stand_in = isinstance(plain, str) and plain.startswith("<")  # for a date that Python has not
+    return named("date").from_json(plain) if name == "date" and not stand_in else plain
+
+
+def _of_one_type(keys: list[Any]) -> list[Any]:
+    """A column of keys; dates are text where a stand-in is among them, as a frame needs it."""
+    return [_plain(key) for key in keys] if any(isinstance(key, str) for key in keys) else keys

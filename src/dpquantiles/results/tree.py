@@ -1,0 +1,144 @@
+"""ReleasedTree: noisy counts of a tree over the grid, a public value that answers any quantile."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles import privacy, require
+from dpquantiles.errors import InvalidValue
+from dpquantiles.grid import Grid
+from dpquantiles.kernels import tree
+from dpquantiles.kernels.algebra import Floats
+from dpquantiles.privacy import Guarantee
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, require_format
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasedTree:
+    """Noisy counts, from which any number of quantiles can be read at no further cost.
+
+    `edges` are the first steps of all leaves, and the end of the last. `total` is the number of
+    records where that is public. `reading` says how answers are read off the counts: "settled" for
+    the least-squares masses without negative ones, "raw" for the counts as they are. `note`, when
+    there is one, says why the tree must not be taken for private; then its releases carry no
+    guarantee.
+    """
+
+    mechanism: str
+    grid: Grid
+    edges: NDArray[np.int64]
+    branching: int
+    levels: tuple[NDArray[np.int64], ...]
+    total: int | None
+    reading: str
+    budget: Guarantee
+    note: str = ""
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the tree and everything read off it promise together."""
+        return None if self.note else self.budget
+
+    @property
+    def masses(self) -> Floats:
+        """How many records each leaf has, as far as the counts tell."""
+        return tree.masses(self.levels, self.branching, self.total, self.reading)
+
+    def quantiles(self, q: Sequence[float] | float | str) -> Release:
+        """Answers to any quantiles, in the order asked: post-processing, free."""
+        asked = require.quantiles(q=q)
+        order = np.argsort(asked, kind="stable")
+        steps = np.empty(len(asked), dtype=np.int64)
+        steps[order] = tree.inverse(self.masses, self.edges, np.asarray(asked)[order])
+        return Release(
+            values=tuple(self.grid.decode(steps)),
+            q=asked,
+            guarantee=self.guarantee,
+            mechanism=self.mechanism,
+            type=self.grid.kind.name,
+            note=self.note,
+            provenance={"budget": self.budget.to_dict(), **self._shape()},
+        )
+
+    def _shape(self) -> dict[str, object]:
+        return {
+            "grid": self.grid.describe(),
+            "height": len(self.levels),
+            "branching": self.branching,
+            "reading": self.reading,
+            **({} if self.total is None else {"size": self.total}),
+        }
+
+    def merge(self, other: "ReleasedTree") -> "ReleasedTree":
+        """The tree of both groups of records, which must have no person in common.
+
+        One record is in one of the two, so the larger of both budgets covers it.
+        """
+        if self._alike() != other._alike():
+            raise InvalidValue(
+                "other must have the same grid, reading, neighbors and kind of budget "
+                f"to be merged, got {other._alike()!r} beside {self._alike()!r}"
+            )
+        if self.branching != other.branching or not np.array_equal(self.edges, other.edges):
+            raise InvalidValue(
+                "other must have the same leaves, joined in the same way, to be merged, got "
+                f"{len(other.edges) - 1} leaves beside {len(self.edges) - 1}; cells that follow "
+                "the records differ from tree to tree: for trees to merge take agg_tree"
+            )
+        both = None if self.total is None or other.total is None else self.total + other.total
+        pairs = zip(self.levels, other.levels, strict=True)
+        return ReleasedTree(
+            mechanism=self.mechanism,
+            grid=self.grid,
+            edges=self.edges,
+            branching=self.branching,
+            levels=tuple(a + b for a, b in pairs),
+            total=both,
+            reading=self.reading,
+            budget=max(self.budget, other.budget, key=lambda budget: budget.amount),
+            note=self.note or other.note,
+        )
+
+    def _alike(self) -> dict[str, object]:
+        """What two trees must share to be added up, beside their leaves."""
+        budget = {"neighbors": str(self.budget.neighbors), "kind": self.budget.kind}
+        return {"grid": self.grid.describe(), "reading": self.reading, **budget}
+
+    def to_json(self) -> str:
+        """The tree as JSON text, the inverse of `from_json`."""
+        plain = {
+            "format": FORMAT,
+            "mechanism": self.mechanism,
+            **self._shape(),
+            "budget": self.budget.to_dict(),
+            "note": self.note,
+            "edges": self.edges.tolist(),
+            "levels": [counts.tolist() for counts in self.levels],
+        }
+        return json.dumps(plain)
+
+    @classmethod
+    def from_json(cls, text: str, grid: Grid) -> "ReleasedTree":
+        """The tree that `to_json` wrote, on the grid that it was made on."""
+        plain: Mapping[str, Any] = json.loads(text)
+        require_format(plain)
+        if plain["grid"] != json.loads(json.dumps(grid.describe())):
+            raise InvalidValue(
+                f"grid must be the tree's own, {plain['grid']}, got {grid.describe()}"
+            )
+        return cls(
+            mechanism=plain["mechanism"],
+            grid=grid,
+            edges=np.array(plain["edges"], dtype=np.int64),
+            branching=plain["branching"],
+            levels=tuple(np.array(counts, dtype=np.int64) for counts in plain["levels"]),
+            total=plain.get("size"),
+            reading=plain["reading"],
+            budget=privacy.from_dict(plain["budget"]),
+            note=plain["note"],
+        )

@@ -1,0 +1,212 @@
+"""The one way of a job: open, settle the grids, check, charge, read, choose, draw, state."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpquantiles import by_group, results, written
+from dpquantiles.by_group import Grouping
+from dpquantiles.entropy import Bits
+from dpquantiles.failures import unquoted
+from dpquantiles.grid import Grid, default_grid, precision
+from dpquantiles.job import Job
+from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.results import Description, GroupedRelease, Release
+from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.source import (
+    Opened,
+    Source,
+    open_data,
+    open_whole,
+    pinned_columns,
+)
+from dpquantiles.sources.units import require_units
+from dpquantiles.views import FilledView, SortedView
+from dpquantiles.views.groups import SortedSteps
+
+Made = Release | GroupedRelease | Description
+
+
+class Column(NamedTuple):
+    """A column whose type is known, with all that its type decides."""
+
+    source: Source
+    grid: Grid
+    missing: Any
+    """The policy for missing values, or the value that stands in for them."""
+
+
+class Prepared(NamedTuple):
+    """All that is public about the data of a job; nothing was charged, and no record read."""
+
+    opened: Opened
+    columns: Mapping[Any, Column | None]
+    """None for a column whose type only its records tell."""
+    grouping: Grouping | None
+
+
+def prepare(job: Job) -> Prepared:
+    """Open the data by their schema, and settle the grids and keys as far as it tells the types."""
+    stated = None if job.grid is None else job.grid.kind
+    if not job.takes_table:
+        opened = open_data(job.data, job.columns[0], stated)
+        return Prepared(opened, _declared(job, opened), None)
+    table = open_whole(job.data, stated)
+    if job.units.column is not None:
+        require_units(table.table, job.units.column)
+    columns = _declared(job, table)
+    return Prepared(table, columns, Grouping.of(job, table.table) if job.by else None)
+
+
+def _declared(job: Job, opened: Opened) -> dict[Any, Column | None]:
+    sources = {name: opened.declared(name) for name in job.columns}
+    return {
+        name: None if source is None else settle(job, name, source)
+        for name, source in sources.items()
+    }
+
+
+def settle(job: Job, name: str | None, source: Source) -> Column:
+    """A column with its grid; refuses parameters that are not of its type."""
+    kind, bounds, missing = source.kind, job.bounds.get(name), job.missing
+    if job.as_text:
+        grid = written.grid_for(kind, bounds, job.resolution)
+        missing = written.missing_policy(missing, kind)
+    else:
+        grid = job.grid or default_grid(kind, bounds, job.resolution)
+    source.check(grid, missing)
+    return Column(source, grid, missing)
+
+
+def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Made:
+    """Make one release. `watch` may show how far the engine is while records are read.
+
+    Random bits are used in this order: for the rows of units, for private keys or bought sizes, for
+    the answers, column by column.
+    """
+    prepared = prepare(job)
+    if job.account is not None:
+        check_drawable(job, prepared)
+    watched = nullcontext() if watch is None else watch(prepared.opened)
+    with _charged(job, prepared.grouping) as entry, unquoted(), watched:
+        if entry.recorded is None:
+            result = _read_and_draw(job, prepared)
+            entry.record(result)
+        if entry.recorded is not None:  # what is handed over is what was written down
+            result = results.from_dict(entry.recorded)
+    if isinstance(result, Release) or prepared.opened.table is None:
+        return result
+    return replace(result, backend=backend_of(prepared.opened.table))
+
+
+def _read_and_draw(job: Job, prepared: Prepared) -> Made:
+    opened = prepared.opened.typed(job.columns)
+    columns = {
+        name: column or settle(job, name, opened.source(name))
+        for name, column in prepared.columns.items()
+    }
+    if prepared.grouping is not None and opened.table is not None:
+        ((_, column),) = columns.items()
+        return by_group.draw(job, prepared.grouping, opened.table, *column)
+    return _draw_columns(job, opened, columns)
+
+
+def _charged(job: Job, grouping: Grouping | None) -> AbstractContextManager[Any]:
+    """Charge the account of a job, if there is one, for as long as the release is made."""
+    if job.account is None:
+        return nullcontext(_NotKept())
+    account, promise = job.account, job.promise()
+    groups = {} if grouping is None else grouping.parameters()
+    return account.ledger.charged(
+        replace(job.budget, within=promise.within, research_only=promise.research_only),
+        dataset=account.dataset,
+        part=account.part,
+        unit=job.units.column,
+        request_id=account.request_id,
+        parameters={**job.parameters(), **groups},
+    )
+
+
+class _NotKept:
+    """What stands in for a ledger's entry where there is no ledger."""
+
+    recorded = None
+
+    def record(self, result: Made) -> None:
+        """Nothing is kept."""
+
+
+def check_drawable(job: Job, prepared: Prepared) -> None:
+    """Run the draw on dummy records, so that a job that cannot work fails before it is charged.
+
+    Under add-remove neighbors the number of records cannot matter, so there are none. Under swap
+    neighbors it is public; where only a scan tells it, the draw itself refuses.
+    """
+    for column in prepared.columns.values():
+        if column is None:
+            continue
+        if prepared.grouping is not None:
+            by_group.check_drawable(job, prepared.grouping, column.grid)
+            continue
+        n: int | None = 0
+        if job.budget.neighbors is Neighbors.SWAP:
+            n = None if job.units.column else prepared.opened.rows(column.source)
+        if n is not None:
+            nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
+            _draw(job, FilledView(nobody, 0, n), column, random.Random(0))
+
+
+def _draw_columns(job: Job, opened: Opened, columns: Mapping[Any, Column]) -> Release | Description:
+    sources = {name: column.source for name, column in columns.items()}
+    missing = next(iter(columns.values())).missing
+    with pinned_columns(opened, sources, job.units, missing, job.bits) as still:
+        made = {}
+        for name, source in still.items():
+            column = columns[name]
+            made[name] = _draw(job, source.view(column.grid, column.missing), column, job.bits)
+    return _state(job, made)
+
+
+class _Drawn(NamedTuple):
+    release: Release
+    guarantee: Guarantee
+
+
+@np.errstate(all="ignore")
+def _draw(job: Job, view: SortedView, column: Column, bits: Bits) -> _Drawn:
+    """Choose a mechanism and draw once; the answers are in the order asked for.
+
+    What NumPy says about overflow or underflow depends on the data, so the caller's own settings
+    must not turn it into a warning or an error.
+    """
+    choice = job.choose(view.n, view.grid)
+    domain = column.source.domain
+    mechanism = job.build(choice.mechanism, job.typical_size, domain)
+    release = mechanism.release(view, bits)
+    answers = dict(zip(release.q, release.values, strict=True))
+    provenance = {**release.provenance, "choice": choice.why, **precision(view.grid, domain)}
+    values = tuple(answers[q] for q in job.q)
+    return _Drawn(
+        replace(release, q=job.q, values=values, provenance=provenance), mechanism.guarantee
+    )
+
+
+def _state(job: Job, drawn: Mapping[Any, _Drawn]) -> Release | Description:
+    """What was drawn, with what it promises at the budget that was asked for."""
+    promise = job.promise(guarantee for _, guarantee in drawn.values())
+    releases = {name: release for name, (release, _) in drawn.items()}
+    private = all(release.guarantee is not None for release in releases.values())
+    if job.describes:
+        share = promise.divided(len(releases)) if private else None
+        note = next(iter(releases.values())).note
+        releases = {name: replace(release, guarantee=share) for name, release in releases.items()}
+        return Description(releases=releases, guarantee=promise if private else None, note=note)
+    ((_, release),) = releases.items()
+    provenance = release.provenance
+    if job.units.column is not None:
+        provenance = {**provenance, "budget": promise.to_dict(), **job.units.provenance}
+    return replace(release, guarantee=promise if private else None, provenance=provenance)

@@ -1,0 +1,115 @@
+"""Public parameters that were typed as text: they become values once a column's type is known."""
+
+import csv
+import difflib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpquantiles.errors import InvalidValue
+from dpquantiles.grid import Grid, default_grid
+from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.sources.cells import parse
+from dpquantiles.sources.files import check_readable
+from dpquantiles.sources.keys import KeyColumns
+from dpquantiles.sources.tables import nearest
+from dpquantiles.views.filled import MISSING_POLICIES
+
+SPANS = frozenset({"date", "datetime", "timedelta"})
+"""Types whose distances are lengths of time."""
+
+EXAMPLES = {
+    "int": "18",
+    "float": "0.5",
+    "bool": "true",
+    "decimal": "9.99",
+    "date": "2024-05-31",
+    "datetime": "2024-05-31T12:30",
+    "timedelta": "1h 30min",
+}
+
+
+def value(text: str, kind: Kind, parameter: str) -> Any:
+    """A parameter in the type of a column."""
+    parsed = _parse(text, kind)
+    if parsed is None:
+        raise InvalidValue(
+            f"{parameter} must be of type {kind.name} like the column, got {text!r}; "
+            f"for example {EXAMPLES[kind.name]}"
+        )
+    return parsed
+
+
+def _parse(text: str, kind: Kind) -> Any:
+    """A value, or None; a clock reading is one in the time zone of the column."""
+    parsed = parse(text.strip(), kind.name)
+    if isinstance(kind, Datetime) and parsed is not None and parsed.tzinfo is None:
+        return parsed.replace(tzinfo=kind.zone)
+    return parsed
+
+
+def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
+    """The grid of a column of this type, from bounds and resolution."""
+    ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
+    return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
+
+
+def _step(text: str, kind: Kind) -> Any:
+    if kind.name not in SPANS:
+        return value(text, kind, "resolution")
+    step = parse(text.strip(), "timedelta")
+    if step is None:
+        raise InvalidValue(
+            f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
+        )
+    return step
+
+
+def missing_policy(text: str, kind: Kind) -> Any:
+    """A policy for missing values, or a value of the column's type that stands in for them."""
+    if text in MISSING_POLICIES:
+        return text
+    stand_in = _parse(text, kind)
+    if stand_in is None or (isinstance(stand_in, float) and not math.isfinite(stand_in)):
+        near = difflib.get_close_matches(text, MISSING_POLICIES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"for example {EXAMPLES[kind.name]}"
+        raise InvalidValue(
+            f"missing must be one of {', '.join(map(repr, MISSING_POLICIES))} or a value of "
+            f"type {kind.name}, got {text!r}; {hint}"
+        )
+    return stand_in
+
+
+def keys(text: str, columns: KeyColumns) -> list[tuple[Any, ...]]:
+    """Keys of a CSV file with a column for each part, or of a list with commas between."""
+    if text.lower().endswith(".csv") or Path(text).exists():
+        rows = _read_rows(Path(text), columns.by)
+    elif len(columns.by) == 1:
+        rows = [[key] for key in text.split(",")]
+    else:
+        raise InvalidValue(
+            f"keys must be a CSV file with the columns {', '.join(columns.by)}, got {text!r}"
+        )
+    return [tuple(_part(*part) for part in zip(row, columns.types, strict=True)) for row in rows]
+
+
+def _read_rows(path: Path, by: Sequence[str]) -> list[list[str]]:
+    check_readable(path)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        header = [name.strip() for name in next(rows, [])]
+        for name in by:
+            if name not in header:
+                raise InvalidValue(f"keys: '{path}' has no column {name!r}{nearest(name, header)}")
+        places = [header.index(name) for name in by]
+        kept = [row for row in rows if row]
+    return [[row[i].strip() if i < len(row) else "" for i in places] for row in kept]
+
+
+def _part(text: str, type_name: str) -> Any:
+    """One part of a key in the type of its column; text that does not fit stays text."""
+    if type_name == "str":
+        return text
+    parsed = parse(text.strip(), type_name)
+    return text if parsed is None else parsed

@@ -1,0 +1,147 @@
+"""Jobs: public parameters are settled before any data are read."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.job import Job
+from dpquantiles.kinds import INTEGER, Datetime
+from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.run import run
+from dpquantiles.sources.memory import TypedColumn
+
+
+class Untouchable:
+    """Data that fail the test when they are read."""
+
+    def __iter__(self) -> Iterator[Any]:
+        pytest.fail("data were read")
+
+    def __getattr__(self, name: str) -> Any:
+        pytest.fail(f"{name} of the data was asked for")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 0},
+        {"q": 2},
+        {"bounds": 3},
+        {"grid": 3},
+        {"neighbors": "near"},
+        {"size": -1, "neighbors": "add-remove"},
+        {"missing": "never"},
+        {"mechanism": "magic"},
+        {"intervals": 1.5},
+        {"rng": 3},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_parameters_are_checked_before_data_are_read(options: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=rf"^{next(iter(options))} must "):
+        dpq.quantiles(Untouchable(), **{"q": 0.5, "epsilon": 1, **options})
+
+
+def job(data: Any = None, **options: Any) -> Job:
+    stated = {"columns": (None,), "q": (0.5,), "budget": PureDP(epsilon=1), **options}
+    return Job(data=data, **stated)
+
+
+def test_a_job_is_a_frozen_value() -> None:
+    protected = PureDP(epsilon=1, neighbors=Neighbors.ADD_REMOVE)
+    made = job(budget=protected, bounds={None: [0, 9]})
+    assert made.bounds == {None: (0, 9)}
+    assert made.missing == "drop"
+    assert job().missing == "upper"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.size = 2  # type: ignore[misc]
+
+
+def test_a_job_builds_its_mechanism_for_distinct_ascending_quantiles() -> None:
+    mechanism = job(q=(0.9, 0.1, 0.9), budget=PureDP(epsilon=2)).build("joint_exp", None)
+    assert (mechanism.q, mechanism.guarantee) == ((0.1, 0.9), PureDP(epsilon=2.0))
+
+
+def test_typed_columns_are_taken_as_they_are() -> None:
+    options: Any = {"budget": PureDP(epsilon=40), "bits": random.Random(7)}
+    release: Any = run(job(TypedColumn(np.full(301, 2.6), INTEGER), **options))
+    assert release.value == 3
+    moments = TypedColumn(np.full(301, 10**15).view("M8[us]"), Datetime())
+    release = run(job(moments, **options))
+    assert release.type == "datetime"
+
+
+def test_a_ledger_is_charged_before_data_are_read(tmp_path: Path) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
+    spent: list[float] = []
+
+    class Watched:
+        def __iter__(self) -> Iterator[int]:
+            spent.append(dpq.Ledger(tmp_path / "budget.db").spent("payroll"))
+            return iter([1, 2, 3])
+
+    release = dpq.median(Watched(), epsilon=0.75, ledger=ledger, dataset="payroll")
+    assert spent[0] == 0.75
+    assert release.guarantee == PureDP(epsilon=0.75)
+    with pytest.raises(dpq.BudgetExceeded) as refused:
+        dpq.median(Untouchable(), epsilon=0.75, ledger=ledger, dataset="payroll")
+    assert refused.value.remaining == 0.25
+
+
+def test_a_recorded_release_comes_back_without_reading(tmp_path: Path) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
+    options: dict[str, Any] = {"ledger": ledger, "dataset": "payroll", "request_id": "march"}
+    days = [date(2026, 1, day) for day in range(1, 29)]
+    bounds = (date(2026, 1, 1), date(2026, 2, 1))
+    first = dpq.quartiles(days, epsilon=0.5, bounds=bounds, **options)
+    again = dpq.quartiles(Untouchable(), epsilon=0.5, bounds=bounds, **options)
+    assert again == first
+    for other in ({"bounds": None}, {"missing": "lower"}, {"mechanism": "ind_exp"}):
+        with pytest.raises(dpq.LedgerError, match="differs in its parameters"):
+            dpq.quartiles(Untouchable(), **{"epsilon": 0.5, "bounds": bounds, **options, **other})
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.2, 0.3, 1 / 3])
+def test_what_runs_is_no_more_than_what_was_charged(tmp_path: Path, epsilon: float) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
+    release = dpq.median([1, 2, 3], epsilon=epsilon, ledger=ledger, dataset="payroll")
+    assert release.guarantee == PureDP(epsilon=epsilon)
+    run: Any = release.provenance["budget"]
+    assert Fraction(run["epsilon"]) <= Fraction(repr(epsilon))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dataset": None}, "dataset must be given with a ledger"),
+        ({"rng": random.Random(7)}, "rng must be left out"),
+        ({"dataset": ""}, "dataset must be a printable name"),
+        ({"part": "north"}, "part must be written partition=label"),
+        ({"ledger": None}, "dataset must be given together with a ledger"),
+        ({"ledger": "budget.db"}, "ledger must be a Ledger"),
+    ],
+)
+def test_wrong_accounts_cost_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
+    with pytest.raises((ValueError, TypeError), match=message):
+        dpq.median(
+            Untouchable(), **{"epsilon": 1, "ledger": ledger, "dataset": "payroll", **options}
+        )
+    assert len(ledger) == 1
+
+
+def test_an_unreadable_column_keeps_its_charge_and_says_so(tmp_path: Path) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1.0)
+    with pytest.raises(TypeError) as failed:  # only the records of a list tell that they are text
+        dpq.median(["text"], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
+    assert "'march' runs again without another charge" in failed.value.__notes__[0]
+    dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
+    assert ledger.spent("payroll") == 1.0
