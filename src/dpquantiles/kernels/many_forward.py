@@ -1,6 +1,6 @@
 """The forward pass of JointExp for many data sets at once, one per column.
 
-The same masses as in `forward`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
+The same masses as in `joint`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
 instead of the error: row r of step k is the error r - T_k. Targets then differ from column to
 column without moving the cells of a gap, whose rank stays. Masses are doubles. Releases choose a
 unit in which none of them can overflow or underflow where it matters; plans rescale every step.
@@ -62,7 +62,7 @@ class Factors(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The masses of one step, from rank `first` on; names as in `forward.Masses`."""
+    """The masses of one step, from rank `first` on; names as in `joint.Masses`."""
 
     first: int
     total: Floats
