@@ -54,7 +54,7 @@ def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
 
 
 def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: Any = None) -> Grid:
-    """The grid of a column of which only the type is known, and perhaps bounds and resolution."""
+    """The grid of a type, with bounds and a resolution where they are stated."""
     if isinstance(kind, DecimalUnits) and resolution is not None:
         kind = DecimalUnits(places_of(resolution))
     bounds = bounds or kind.limits
@@ -101,7 +101,7 @@ class TypedGrid:
 
     @property
     def notes(self) -> list[str]:
-        """What is rounded and clamped without being asked for, in sentences."""
+        """Sentences on what is rounded and clamped although nobody requested it."""
         return [*self._rounded(), *self._clamped()]
 
     def _is_next(self, below: Any, above: Any) -> bool:
@@ -157,7 +157,7 @@ class TypedGrid:
         return self._goes_on(side) and side * self._number(end) >= side * edge
 
     def _clamped(self) -> Iterator[str]:
-        """A sentence where values beyond an end that nobody asked for count as that end."""
+        """A sentence where values beyond an end that nobody stated count as that end."""
         usual = map(self._number, TypedGrid(default_grid(self.grid.kind))._ends)
         stated = map(self._number, self._ends)
         low, high = (
@@ -172,7 +172,7 @@ class TypedGrid:
             yield f"{self._noun} {what}{self._type('goes further')}."
 
     def _rounded(self) -> Iterator[str]:
-        """Sentences on rounding, unless a resolution was asked for."""
+        """Sentences on rounding, unless a resolution was stated."""
         grid, kind = self.grid, self.grid.kind
         if isinstance(grid, UniformGrid) and grid.step is not None:
             return
@@ -225,12 +225,12 @@ class TypedGrid:
 
 
 def precision(grid: Grid, domain: Domain) -> dict[str, object]:
-    """What a release says of rounding and clamping that nobody asked for, if there is any."""
+    """What a release says of rounding and clamping that nobody requested, if there is any."""
     notes = precision_notes(grid, domain)
     return {"precision": list(notes)} if notes else {}
 
 
 @lru_cache(maxsize=256)
 def precision_notes(grid: Grid, domain: Domain) -> tuple[str, ...]:
-    """The same as sentences; kept, because exact fractions take longer than a small draw."""
+    """The same as sentences; cached, because exact fractions take longer than a small draw."""
     return tuple(TypedGrid(grid, domain).notes)

@@ -107,7 +107,7 @@ class Walk:
 
     @property
     def algebra(self) -> Algebra:
-        """How the masses are held."""
+        """How the masses are represented."""
         return self.decay.algebra
 
     def back(self, cell: int) -> list[int]:
