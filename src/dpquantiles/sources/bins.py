@@ -18,6 +18,7 @@ import numpy as np
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import INT64, Date, Datetime, measure
+from dpquantiles.sources import narwhals as nw
 
 VALUE = "x"
 """The column of values in the frame that is scanned."""
@@ -118,8 +119,6 @@ class Roots:
         return root
 
     def bin(self, position: Any, prepared: Any) -> Any:
-        import narwhals.stable.v2 as nw
-
         signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * prepared
         return (signed + self.bins / 2).floor()
 
@@ -152,8 +151,6 @@ class Pieces(NamedTuple):
 
     def bin(self, position: Any, prepared: Any) -> Any:
         """By halves, so that a row meets few comparisons."""
-        import narwhals.stable.v2 as nw
-
         if len(self.pieces) == 1:
             (piece,) = self.pieces
             return piece.bin(position, piece.prepared(prepared))
@@ -218,8 +215,6 @@ def first_that_reaches(
 
 def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in ranges, for engines that evaluate only the branch that a row takes."""
-    import narwhals.stable.v2 as nw
-
     value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
     inside = (value >= ends[0][0]) & (value <= ends[-1][1])
     if len(ends) > 1:
@@ -231,8 +226,6 @@ def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
 
 def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in ranges, for engines that evaluate every branch for every row."""
-    import narwhals.stable.v2 as nw
-
     value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
     inside = [(value >= low) & (value <= high) for low, high in ends]
     while len(inside) > 1:  # by pairs, because engines limit how deep an expression may nest
@@ -242,8 +235,6 @@ def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
 
 
 def _literal(value: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
     if isinstance(value, int) and value > INT64.max:
         return nw.lit(value, dtype=nw.UInt64)
     return nw.lit(value)

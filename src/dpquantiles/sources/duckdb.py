@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import Numbers
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
@@ -55,8 +56,6 @@ class DuckDB(QueryEngine):
 
     def safe_cell(self, table: Table, column: str) -> str | None:
         """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
-        import narwhals.stable.v2 as nw
-
         native, cell, dtype = table.frame.to_native(), quoted(column), table.dtype(column)
         if str(native.types[native.columns.index(column)]) == "TIMESTAMPTZ_NS":  # not in Narwhals
             cell, dtype = f"CAST({cell} AS TIMESTAMP_NS)", nw.Datetime("ns", "UTC")
@@ -69,8 +68,6 @@ class DuckDB(QueryEngine):
         return _moment(cell, dtype) if dtype == nw.Datetime else None
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
-        import narwhals.stable.v2 as nw
-
         days = self.day_code(table.frame.to_native(), column)
         return self.ticks(table, days if dtype == nw.Date else _microseconds(column), dtype)
 
@@ -84,8 +81,6 @@ class DuckDB(QueryEngine):
 
     def unit_cell(self, table: Table, unit: str) -> str | None:
         """Text as bytes."""
-        import narwhals.stable.v2 as nw
-
         text = table.dtype(unit) == nw.String
         return self.text_code(table.frame.to_native(), unit) if text else None
 
@@ -95,8 +90,6 @@ class DuckDB(QueryEngine):
 
     def collect(self, frame: Any) -> Any:
         """The rows as Arrow has them; intervals as durations, which are all that they are here."""
-        import narwhals.stable.v2 as nw
-
         schema = frame.collect_schema().items()
         lengths = {name: _microseconds(name) for name, dtype in schema if dtype == nw.Duration}
         rows = super().collect(self._with(frame, lengths))

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.tables import Table
 
@@ -29,8 +30,6 @@ def backend_of(table: Table) -> str:
 def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
     """Columns as a frame of a library."""
     require.choice(BACKENDS, backend=backend)
-    import narwhals.stable.v2 as nw
-
     lists = {name: _held(values) for name, values in columns.items()}
     try:
         return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]

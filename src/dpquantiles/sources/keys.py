@@ -19,6 +19,7 @@ import numpy as np
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.kinds import INT64
 from dpquantiles.require import shown
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
@@ -63,8 +64,6 @@ class KeyColumns:
                 raise InvalidValue(
                     f"by must name no column {name!r}, which the result has itself; rename it"
                 )
-        import narwhals.stable.v2 as nw
-
         dtypes = {name: table.names_type(name, "by") for name in names}
         unsigned = frozenset(name for name, dtype in dtypes.items() if dtype == nw.UInt64)
         return cls(names, tuple(_key_type(*column) for column in dtypes.items()), unsigned)
@@ -122,8 +121,6 @@ class KeyColumns:
 
 
 def _key_type(column: str, dtype: Any) -> str:
-    import narwhals.stable.v2 as nw
-
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return "str"
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
@@ -189,21 +186,15 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 def whole_code(frame: Any, name: str) -> Any:
     """Numbers in a type that holds all keys which may be listed, so that none wraps."""
-    import narwhals.stable.v2 as nw
-
     unsigned = frame.collect_schema()[name] == nw.UInt64
     return nw.col(name) if unsigned else nw.col(name).cast(nw.Int64)
 
 
 def _days(_: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
     return nw.col(name).cast(nw.Int32).cast(nw.Int64)  # Arrow casts days to 32 bits only
 
 
 def _text(frame: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
     if str(frame.implementation.value) not in PANDAS_LIKE:
         return nw.col(name).cast(nw.String).cast(nw.Binary)
     cells = _cells(frame[name])
@@ -255,8 +246,6 @@ def codes(keys: Sequence[Key], schema: Mapping[str, Any], names: Sequence[str]) 
 
 
 def _code(part: Any, dtype: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
     if isinstance(part, str):
         return part.encode() if dtype == nw.Binary else marked(part.encode())
     return (part - EPOCH).days if isinstance(part, dt.date) else part

@@ -13,6 +13,7 @@ from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
@@ -102,8 +103,6 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 def _series(data: Any) -> Any:
     """A Narwhals Series, or None for what has no type but that of its records."""
-    import narwhals.stable.v2 as nw
-
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
@@ -114,8 +113,6 @@ def _series(data: Any) -> Any:
 
 def _known(data: Any) -> Any:
     """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
-    import narwhals.stable.v2 as nw
-
     known = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
         raise InvalidType("data must be one column, got a table; name it: column='...'")
@@ -153,8 +150,6 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
 
 def _values(series: Any) -> NDArray[Any]:
     """The records of a declared type as NumPy holds them."""
-    import narwhals.stable.v2 as nw
-
     dtype = series.dtype
     if dtype in (nw.Int128, nw.UInt128):
         return as_array(series.to_list())

@@ -24,6 +24,7 @@ from dpquantiles.kinds import (
 )
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, times
 from dpquantiles.kinds.numbers import DEFAULT_PLACES
+from dpquantiles.sources import narwhals as nw
 
 WIDEST_DECIMAL = 18
 """Decimals of up to this many digits fit in 64 bits at their declared scale."""
@@ -83,8 +84,6 @@ class Table:
     @property
     def lazy(self) -> bool:
         """Whether records stay with the engine until they are asked for."""
-        import narwhals.stable.v2 as nw
-
         return isinstance(self.frame, nw.LazyFrame)
 
     @property
@@ -109,8 +108,6 @@ class Table:
         Narwhals takes Arrow's dictionaries of bytes for categories and its views of text for text;
         but not all bytes are text, and Arrow does little with views.
         """
-        import narwhals.stable.v2 as nw
-
         dtype, native, declared = self.dtype(column, parameter), self.frame.to_native(), None
         if self.engine == "pyarrow":
             declared = native.schema.field(column).type
@@ -130,8 +127,6 @@ def find_table(data: Any) -> Table | None:
     """Data as a table; None for what is none, such as an array, a list or a single column."""
     if data is None or isinstance(data, (list, tuple, dict, int, float)):
         return None
-    import narwhals.stable.v2 as nw
-
     if isinstance(data, Table):
         return data
     known = nw.from_native(data, pass_through=True, allow_series=True)
@@ -154,8 +149,6 @@ def kind_of(dtype: Any, declared: Any = None) -> Kind:
 
     The message calls it as its own library does, where that is told by `declared`.
     """
-    import narwhals.stable.v2 as nw
-
     if isinstance(dtype, nw.Decimal):
         return DecimalUnits(places(dtype))
     if isinstance(dtype, nw.Datetime):
@@ -182,15 +175,11 @@ def places(declared: Any) -> int:
 
 def is_time(dtype: Any) -> bool:
     """Whether values are days, points in time or lengths of time."""
-    import narwhals.stable.v2 as nw
-
     return dtype in (nw.Date, nw.Datetime, nw.Duration)
 
 
 def domain_of(dtype: Any) -> Domain:
     """What a type of Narwhals can hold; anything where it does not say."""
-    import narwhals.stable.v2 as nw
-
     if dtype == nw.Boolean:
         return TRUTHS
     if dtype == nw.Date:

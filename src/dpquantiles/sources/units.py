@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
@@ -35,8 +36,6 @@ def require_units(table: Table, unit: str) -> Any:
 
     A column of Python objects states no type, so all that it may hold is accepted.
     """
-    import narwhals.stable.v2 as nw
-
     dtype = table.names_type(unit, "unit")
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
     if dtype.is_numeric() or dtype in plain or (dtype == nw.Object and not table.lazy):
@@ -52,8 +51,6 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
 
     Rows without a unit are the rows of one unit.
     """
-    import narwhals.stable.v2 as nw
-
     names = tuple(dict.fromkeys(columns))
     require_units(table, unit)
     if table.lazy:
@@ -69,16 +66,12 @@ def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table
 
     Names stay as they are, also where they are among the values: else units could become one.
     """
-    import narwhals.stable.v2 as nw
-
     alias = free_name(UNIT, columns)
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
 def absent_in(table: Table, column: str) -> Any:
     """Whether a cell is missing, row by row; pandas raises where an object does when compared."""
-    import narwhals.stable.v2 as nw
-
     if table.lazy or not is_untyped(table.frame[column]):
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
@@ -87,8 +80,6 @@ def absent_in(table: Table, column: str) -> Any:
 
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
-    import narwhals.stable.v2 as nw
-
     value = nw.col(column)
     held = table.frame.filter(~absent_in(table, column))
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
@@ -117,8 +108,6 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
 
 def _codes(units: Any, absent: Bools) -> Ints:
     """Equal numbers for equal names, and different ones for different names."""
-    import narwhals.stable.v2 as nw
-
     native = units.to_native()
     # What such a column is taken for depends on its records, and not all text in it can be written.
     if is_untyped(units):
