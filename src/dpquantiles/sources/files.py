@@ -130,9 +130,9 @@ def position(names: Sequence[str], column: str, path: str | Path) -> int:
     raise InvalidValue(f"'{path}' has no column {column!r}{first_line(column, names)}")
 
 
-def first_line(wanted: str, known: Iterable[str]) -> str:
+def first_line(wanted: str, columns: Iterable[str]) -> str:
     """For a message: the columns that a first line names; nothing of one that may be a record."""
-    names = tuple(known)
+    names = tuple(columns)
     if any("\ufffd" in name or "\0" in name for name in names):
         return "; it does not look like text in UTF-8, so write it as CSV in UTF-8 first"
     if any(map(looks_like_a_value, names)):
@@ -211,7 +211,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
 
 
 def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
-    """The type that was asked for, where the schema allows; else the schema's."""
+    """The stated type, where one is stated and the schema allows it; else the schema's."""
     if type_name in (None, kind.name):
         return kind
     if {type_name, kind.name} <= NUMBER_TYPES:

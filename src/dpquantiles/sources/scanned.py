@@ -1,8 +1,8 @@
 """A sorted view of a column that stays where it lives: few scans, and few values fetched.
 
-The first scan counts public bins. What is asked for after that lies in some of them: their values
-are fetched by one more scan, or, where they are too many, binned finer first. A bin whose least
-and greatest value fall on one grid step holds nothing to fetch.
+The first scan counts public bins. What a mechanism wants after that lies in some of them: their
+values are fetched by one more scan, or, where they are too many, binned finer first. A bin whose
+least and greatest value fall on one grid step holds nothing to fetch.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ MOST_ROWS = 5_000_000
 """Wanted bins that hold more rows than this are binned again before they are fetched."""
 
 WORTHWHILE = 4
-"""Binning again pays only where far more rows would be fetched than are asked for."""
+"""Binning again pays only where far more rows would be fetched than are wanted."""
 
 MOST_RANGES = 256
 """The most ranges of one query; beyond, the nearest are joined."""
@@ -42,7 +42,7 @@ class ScannedView:
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
-        """The steps of all held segments, in order."""
+        """The steps of all fetched segments, in order."""
 
     @property
     def n(self) -> int:
@@ -56,27 +56,27 @@ class ScannedView:
         while True:
             ends = np.cumsum(self._segments.counts)
             place = np.searchsorted(ends, index, side="right")
-            unsettled = np.unique(place[~self._segments.settled[place]])
-            if not len(unsettled):
+            incomplete = np.unique(place[~self._segments.complete[place]])
+            if not len(incomplete):
                 break
-            self._settle(unsettled, len(index))
+            self._learn(incomplete, len(index))
         segments = self._segments
         offset = index - (ends - segments.counts)[place]
         steps = np.where(offset == 0, segments.low[place], segments.high[place])
-        held = segments.held[place]
-        steps[held] = self._pool[(segments.held_before[place] + offset)[held]]
+        fetched = segments.fetched[place]
+        steps[fetched] = self._pool[(segments.fetched_before[place] + offset)[fetched]]
         return steps
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         """How many records lie below, and how many at or below, each step."""
         while True:
             touched = self._segments.touched(steps)
-            unsettled = np.flatnonzero(touched & ~self._segments.settled)
-            if not len(unsettled):
+            incomplete = np.flatnonzero(touched & ~self._segments.complete)
+            if not len(incomplete):
                 return self._segments.counting(self._pool, steps)
-            self._settle(unsettled, len(steps))
+            self._learn(incomplete, len(steps))
 
-    def _settle(self, wanted: Ints, questions: int) -> None:
+    def _learn(self, wanted: Ints, questions: int) -> None:
         """Learn more about some segments: finer ones, or all their steps."""
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
@@ -116,17 +116,17 @@ class ScannedView:
         same = wanted.filled_by(steps, steps, np.ones_like(steps))
         self._numbers.engine.require_same(same=same)
         self._pool = np.sort(np.concatenate([self._pool, steps]))
-        self._segments = self._segments._replace(held=self._segments.held | covered)
+        self._segments = self._segments._replace(fetched=self._segments.fetched | covered)
         self.scans += 1
 
-    def _segmented(self, found: Counts) -> Segments:
-        arrays = (self._numbers.array(found.low), self._numbers.array(found.high))
+    def _segmented(self, bins: Counts) -> Segments:
+        arrays = (self._numbers.array(bins.low), self._numbers.array(bins.high))
         numbers = (self._as_numbers(arrays[0]), self._as_numbers(arrays[1]))
         return Segments.of(
-            (_objects(found.low), _objects(found.high)),
+            (_objects(bins.low), _objects(bins.high)),
             numbers,
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
-            found.counts,
+            bins.counts,
         )
 
     def _as_numbers(self, values: NDArray[Any]) -> NDArray[Any]:
