@@ -63,7 +63,7 @@ def free_name(name: str, others: Container[str]) -> str:
 
 
 def any_backend() -> str:
-    """A library that is there, loaded ones first, for results that came without one."""
+    """A library that is installed, loaded ones first, for results of data without one."""
     from importlib.util import find_spec
 
     for name in (*(b for b in BACKENDS if b in sys.modules), *BACKENDS):

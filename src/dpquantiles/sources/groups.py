@@ -26,7 +26,7 @@ from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
-"""Columns under names of their own: one column of the table may serve twice."""
+"""Columns get names of our own, because one column of the table may be used twice."""
 
 MOST_ROWS = 5_000_000
 """Rows of a lazy table that are fetched at once; groups with more are scanned where they are."""
@@ -61,7 +61,7 @@ def grouped_rows(
     frame = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
     frame = safe(Table(frame), (VALUE,)).frame
     frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
-    # Objects that cannot be written have no key either.
+    # Objects that cannot be written as text have no key either.
     frame = frame.filter(*(~nw.col(name).is_null() for name in names))
     listed_codes = None if keys is None else codes(keys, frame.collect_schema(), names)
     if listed_codes is not None:
@@ -74,14 +74,14 @@ def grouped_rows(
 
 
 def _spelled(table: Table, column: str) -> Any:
-    """A column of names; Arrow's dictionaries as text, because not all of them can be cut."""
+    """A column of names; Arrow's dictionaries as text, because not all of them can be filtered."""
     coded = table.dtype(column) == nw.Categorical and not table.lazy
     spelled = coded and not has_codes(table.frame[column])
     return nw.col(column).cast(nw.String) if spelled else nw.col(column)
 
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
-    """The rows whose keys are among these, part by part."""
+    """The rows of which every part of the key is among the parts of these keys."""
     # Polars warns of columns in place of lists, lazy tables take none; others need their types.
     schema = frame.collect_schema()
     as_lists = isinstance(frame, nw.LazyFrame) or frame.implementation.is_polars()

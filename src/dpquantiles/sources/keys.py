@@ -29,7 +29,7 @@ from dpquantiles.sources.units import absent_in, has_codes, is_untyped
 Key = tuple[Any, ...]
 
 PRIVATE = "private"
-"""What stands for keys that are found in the data by a private selection."""
+"""Stands for keys that a private selection finds in the data."""
 
 RESERVED = ("q", "value")
 """Columns of the result, which cannot be keys as well."""
@@ -38,10 +38,10 @@ UINT64 = np.iinfo(np.uint64)
 
 EPOCH = dt.date(1970, 1, 1)
 MARK = "\x01"
-"""What begins text that is no plain text: with "=" the text itself, with "#" its bytes in hex."""
+"""Begins text that is no plain text: behind "=" stands the text itself, behind "#" its bytes."""
 
 NOT_SHOWN = "<not shown: {}>"
-"""What stands for a key that Python cannot show."""
+"""Stands for a key that Python cannot show."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _writable(text: str) -> str:
 
 
 def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
-    """A number beyond the column's own is a group like any other, but a computer must hold it."""
+    """Refuse a number that no column of this type can hold."""
     if not limits.min <= number <= limits.max:
         raise InvalidValue(
             f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
@@ -185,7 +185,7 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 
 def whole_code(frame: Any, name: str) -> Any:
-    """Numbers in a type that holds all keys which may be listed, so that none wraps."""
+    """Whole numbers in a type that holds all keys which may be listed, so that none overflows."""
     unsigned = frame.collect_schema()[name] == nw.UInt64
     return nw.col(name) if unsigned else nw.col(name).cast(nw.Int64)
 

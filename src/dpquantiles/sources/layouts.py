@@ -27,7 +27,7 @@ class Layout(NamedTuple):
 
     files: Sequence[str]
     source: str
-    """What SQL reads them by."""
+    """The SQL that reads them."""
     cells: Mapping[str, str]
     """The columns that are named once, and what SQL calls each."""
     types: Mapping[str, str]

@@ -18,7 +18,7 @@ from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
 UNDECLARED = ("object", "null")
-"""Types of columns, as their libraries call them, that leave it to the records."""
+"""Types of columns, as their libraries call them, that say nothing about the records."""
 
 
 class TypedColumn(NamedTuple):
@@ -102,7 +102,7 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 
 def _series(data: Any) -> Any:
-    """A Narwhals Series, or None for what has no type but that of its records."""
+    """A Narwhals Series; None for data that no library of columns holds."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)

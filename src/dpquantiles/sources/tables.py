@@ -68,7 +68,7 @@ class Table:
     """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
     listing: Listing = nearest
     domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
-    """Of columns that were text: what they can hold, which their types do not tell."""
+    """What columns can hold that were cast from text, where their types do not say it."""
     percent: Callable[[], float] | None = field(default=None, compare=False)
     """How much of the running scan is done, 0 to 100, where the engine can tell."""
     rows: Callable[[], int] | None = field(default=None, compare=False)
@@ -124,7 +124,7 @@ class Table:
 
 
 def find_table(data: Any) -> Table | None:
-    """Data as a table; None for what is none, such as an array, a list or a single column."""
+    """Data as a table; None for an array, a list, a single column, or anything else."""
     if data is None or isinstance(data, (list, tuple, dict, int, float)):
         return None
     if isinstance(data, Table):
@@ -134,7 +134,7 @@ def find_table(data: Any) -> Table | None:
 
 
 def open_table(data: Any) -> Table:
-    """Data as a table; TypeError for what is none."""
+    """Data as a table; TypeError for anything else."""
     table = find_table(data)
     if table is None:
         raise InvalidType(

@@ -32,7 +32,7 @@ UNIT, ABSENT, ROW = "dpq_u", "dpq_absent", "dpq_row"
 
 
 def require_units(table: Table, unit: str) -> Any:
-    """The type of the column that names units; TypeError where the schema states one without names.
+    """The type of the column that names units; TypeError where its type cannot name any.
 
     A column of Python objects states no type, so all that it may hold is accepted.
     """
@@ -47,7 +47,7 @@ def require_units(table: Table, unit: str) -> Any:
 
 
 def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits) -> Table:
-    """At most `rows` rows per unit, with the columns that are named, which tell rows apart.
+    """At most `rows` rows per unit, with these columns, which also tell rows apart.
 
     Rows without a unit are the rows of one unit.
     """
@@ -62,16 +62,17 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
 
 
 def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
-    """Columns of safe values beside the names of units, and what the column of names is called.
+    """Columns of safe values beside the names of units, and the name of the column of these.
 
-    Names stay as they are, also where they are among the values: else units could become one.
+    Names of units stay as they are, even where they are values as well: clamped, two units could
+    become one.
     """
     alias = free_name(UNIT, columns)
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
 def absent_in(table: Table, column: str) -> Any:
-    """Whether a cell is missing, row by row; pandas raises where an object does when compared."""
+    """Whether a cell is missing, row by row; Python objects may raise when they are compared."""
     if table.lazy or not is_untyped(table.frame[column]):
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]

@@ -15,10 +15,10 @@ from dpquantiles.errors import ScanFailed
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
-from dpquantiles.sources import scanned
+from dpquantiles.sources import lazy as lazy_module
 from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.polars import Polars
-from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import ArrayView, FilledView
 
@@ -101,7 +101,7 @@ def test_everything_is_fetched_at_once_when_it_is_all_wanted() -> None:
 
 
 def test_crowded_bins_are_refined_and_then_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanned, "MOST_ROWS", 1000)
+    monkeypatch.setattr(lazy_module, "MOST_ROWS", 1000)
     counting = Counting()
     grid = UniformGrid(0.0, 1e9)
     view = ScannedView(counting.watch(lazy()), grid)
@@ -114,13 +114,13 @@ def test_crowded_bins_are_refined_and_then_fetched(monkeypatch: pytest.MonkeyPat
 
 def test_a_few_refinements_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that doubles cannot tell apart would otherwise be binned for ever."""
-    monkeypatch.setattr(scanned, "MOST_ROWS", 1)
-    monkeypatch.setattr(scanned, "WORTHWHILE", 0)
+    monkeypatch.setattr(lazy_module, "MOST_ROWS", 1)
+    monkeypatch.setattr(lazy_module, "WORTHWHILE", 0)
     values = 2**62 + np.arange(500)
     grid = UniformGrid(2**62, 2**62 + 499)
     view = ScannedView(lazy(np.append(values, [0, 2**63 - 1])), grid)
     np.testing.assert_array_equal(view.order_statistics(np.arange(1, 501)), np.arange(500))
-    assert view.scans <= scanned.MOST_REFINEMENTS + 2
+    assert view.scans <= lazy_module.MOST_REFINEMENTS + 2
 
 
 @pytest.mark.parametrize("values", [[], [None], [float("nan")]])
