@@ -1,13 +1,15 @@
 """`dpquantiles release --dry-run`: what would be read, its cost, and how accurate it will be."""
 
+from dataclasses import replace
+
 from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
 from dpquantiles.ledger.books import RECORD
-from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
@@ -45,10 +47,11 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
         whose = "of a group" if job.by else "of records"
         screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
         if not swap:
-            _, budget = counting_share(budget)
+            _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
-    n = max(1, n)
-    return planned(budget, job.q, reference("even", n, grid), n, job.intervals)
+    n, auto = max(1, n), replace(job, mechanism=AUTO)
+    view = reference("even", n, grid)
+    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
 
 
 def _report(job: Job, column: Column | None, rows: int | None) -> str:

@@ -19,9 +19,9 @@ from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.backward import Walk
 from dpquantiles.kernels.forward import Ints, Masses, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.law import steps_of
+from dpquantiles.mechanisms.laws import steps_of
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
 class Setting(NamedTuple):
