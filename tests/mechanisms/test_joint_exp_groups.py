@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.mechanisms import joint_exp_groups
