@@ -17,7 +17,7 @@ demo: $(RUNTIME)
 	@echo; echo "Here the command is $(BIN)/dpquantiles; after '. $(BIN)/activate' it is dpquantiles."
 
 test: lint
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadgroup --durations=30
 
 test-slow: $(DEVELOPMENT)
 	$(BIN)/pytest -n auto --dist loadgroup -m "slow or not slow"

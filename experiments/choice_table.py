@@ -3,7 +3,7 @@
     python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
                                        [--rows build/choice/rows.jsonl]
 
-About two hours of one core. Rehearsals are seeded: the same code gives the same table. Rows
+About two hours of one core. Draws are seeded: the same code gives the same table. Rows
 are kept as JSON lines, so that a run that was cut off goes on where it stopped. With --kept only
 the section of `docs/planning.md` is written, from the table that is there.
 """
@@ -14,10 +14,13 @@ import json
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 from dpquantiles.grid import Grid
+from dpquantiles.mechanisms import registry
 from dpquantiles.planner import choose
-from dpquantiles.planner.measured import measured
+from dpquantiles.planner.estimates import simulated_errors
+from dpquantiles.planner.reference import FLOAT_SPREAD, WHOLE_NUMBERS, reference
 from dpquantiles.planner.tables import (
     CANDIDATES,
     COUNTS,
@@ -25,6 +28,7 @@ from dpquantiles.planner.tables import (
     GRIDS,
     MEASURED,
     SIZES,
+    STRONG,
     STRONG_DATA,
     TREES,
     error,
@@ -45,6 +49,41 @@ TREE_TWINS = {23: 15, 24: 15, 44: 29, 143: 99, 144: 99, 255: 99}
 HOPELESS, SLOW = 3.0, 9.0
 """joint_exp is not measured for more quantiles once it is so many times worse than a tree; and not
 for a thousand once it is worse, or off by so many ranks, and slow."""
+
+
+SPREAD = 0.1
+"""Of grids with bounds; without them it is that of `reference`."""
+
+SAMPLES = 16
+"""Data sets behind every entry: what lies at the quantiles matters as much as what is drawn."""
+
+OCTAVES = 2
+"""Smooth records spread over parts of the grid whose lengths differ by so many factors of two: over
+an unlucky length, all cells of a tree are cut once too often at the same time."""
+
+
+def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> float:
+    """One entry of the table, from so many draws on each data set."""
+    epsilon = STRONG if data == STRONG_DATA else 1.0
+    kind = "smooth" if data == STRONG_DATA else data
+    q = tuple(k / (m + 1) for k in range(1, m + 1))
+    mechanism = registry.build(name, PureDP(epsilon=epsilon), q=q)
+    octave = OCTAVES / SAMPLES if kind == "smooth" else 0.0
+    views = (
+        reference(
+            kind, round(n / epsilon), GRIDS[grid], spread_of(grid, 2 ** (octave * seed)), seed
+        )
+        for seed in range(SAMPLES)
+    )
+    mean = sum(float(simulated_errors(mechanism, view, draws).mean()) for view in views) / SAMPLES
+    return mean * epsilon
+
+
+def spread_of(grid: str, times: float) -> Any:
+    """The spread of records on a grid of the table, or so many times as wide."""
+    if grid == "integers":
+        return (0, round(times * WHOLE_NUMBERS))
+    return times * (FLOAT_SPREAD if grid == "float" else SPREAD)
 
 
 def draws(name: str, m: int, data: str) -> int:

@@ -23,9 +23,8 @@ import numpy as np
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import registry
-from dpquantiles.planner.estimates import estimate
+from dpquantiles.planner.estimates import estimate, rank_errors
 from dpquantiles.planner.reference import reference
-from dpquantiles.planner.rehearsal import rank_errors
 from dpquantiles.privacy import PureDP
 
 SIZE = 10_000

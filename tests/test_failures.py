@@ -15,7 +15,8 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles import cli, errors
 from dpquantiles.failures import unquoted
-from dpquantiles.sources import memory, scan
+from dpquantiles.sources import memory
+from dpquantiles.sources.engine import Engine
 
 SOURCE = Path(dpq.__file__).parent
 SECRET = "49999999"
@@ -201,7 +202,7 @@ def test_an_engine_that_fails_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> Any:
         raise duckdb.ConversionException(f"Could not convert string '{SECRET}' to INT32")
 
-    monkeypatch.setattr(scan, "_grouped", fail)
+    monkeypatch.setattr(Engine, "grouped", fail)
     with pytest.raises(dpq.ScanFailed, match="Polars failed") as caught:
         dpq.deciles(LAZY, column="v", epsilon=1.0)
     assert SECRET not in told(caught.value)
@@ -246,7 +247,7 @@ def test_a_keyboard_interrupt_within_duckdb_stays_one(
     relation = duckdb.connect().sql("SELECT range AS v FROM range(60)")
     charged: dict[str, Any] = {"ledger": ledger, "dataset": "pay", "request_id": "again"}
     with monkeypatch.context() as broken:
-        broken.setattr(scan, "_grouped", interrupted)
+        broken.setattr(Engine, "grouped", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             dpq.median(relation, column="v", epsilon=1.0, **charged)
     assert "'again' runs again without another charge" in caught.value.__notes__[0]

@@ -201,7 +201,7 @@ def test_a_domain_is_that_of_the_type_by_brute_force() -> None:
 
 def test_types_of_libraries_have_the_domains_of_arrays() -> None:
     nw = pytest.importorskip("narwhals.stable.v2")
-    from dpquantiles.sources.declared import domain_of
+    from dpquantiles.sources.tables import domain_of
 
     same: Sequence[tuple[Any, str]] = [
         (nw.Int8(), "i1"),

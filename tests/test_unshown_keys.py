@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.sources.coded import MARK, read
+from dpquantiles.sources.keys import MARK, read
 from tests.sources.origins import in_dask, in_duckdb, in_ibis
 
 EACH = 200

@@ -11,16 +11,15 @@ from dpquantiles import entropy, require, written
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, precision
 from dpquantiles.job import USUAL_GROUP, Job
+from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
-from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
 from dpquantiles.results import GroupedRelease, Key
-from dpquantiles.sources.coded import read
 from dpquantiles.sources.groups import GroupedRows, grouped_rows
-from dpquantiles.sources.keys import PRIVATE, KeyColumns
+from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import SortedView
@@ -114,13 +113,13 @@ class _GroupDraw:
 def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     """Draw from empty groups of the least and the largest stated size, to fail before the charge.
 
-    Where sizes are told by the records, or found with the keys, only JointExp can be checked: its
-    limits are those of the largest group there can be.
+    Where sizes are told by the records, or found with the keys, only mechanisms that draw groups
+    side by side can be checked: their limits are those of the largest group there can be.
     """
     draw = _GroupDraw.of(job, grid)
     selects = job.price.keys is not None
     unstated = selects or job.budget.neighbors is Neighbors.SWAP
-    if unstated and not isinstance(draw.build(None), JointExp):
+    if unstated and registry.ENTRIES[draw.choice.mechanism].draw_groups is None:
         return
     nobody = np.zeros(0, dtype=np.int64)
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes

@@ -11,6 +11,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.sources import memory, scanned
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data
 from dpquantiles.views import ArrayView, SortedView
 from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
@@ -63,6 +64,10 @@ def test_windows_and_releases_are_those_of_the_array(
     source = open_data(data, "x").source("x")
     typed = memory.read(array)
     assert source.kind.name == typed.kind.name
+    if engine in LAZY:
+        assert isinstance(source, LazyColumn)
+        read_by = type(source.numbers.engine)
+        assert f"{read_by.__module__}.{read_by.__name__}".endswith(f".{LAZY[engine]}")
     grid = default_grid(typed.kind)
     if engine not in SLOW or name in ("floats", "integers", "dates"):
         assert_same_view(source.view(grid, "upper"), ArrayView(typed.values, grid))

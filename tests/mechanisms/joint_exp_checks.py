@@ -19,7 +19,8 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
+from tests.views.recording import RecordingView
 
 Answer = tuple[int, ...]
 

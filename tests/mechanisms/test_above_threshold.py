@@ -22,8 +22,9 @@ from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import above_threshold
 from dpquantiles.mechanisms.above_threshold import AboveThreshold, Walk, candidate_steps
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import Demand, RecordingView, WindowView
+from dpquantiles.views import Demand, WindowView
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, neighbor_pairs, view_of
+from tests.views.recording import RecordingView
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.75, 0.9, 1.0)
 

@@ -29,7 +29,7 @@ from dpquantiles.mechanisms.adaptive_tree import (
 )
 from dpquantiles.mechanisms.count import BELOW, noise_rate
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,
     add_remove,
@@ -47,6 +47,7 @@ from tests.mechanisms.adaptive_tree_checks import (
     replayed,
     swap,
 )
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 DECILES = tuple(k / 10 for k in range(1, 10))

@@ -20,9 +20,10 @@ from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.results import ReleasedTree
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 from tests.mechanisms.mutation import mutate
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")

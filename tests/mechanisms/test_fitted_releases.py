@@ -12,7 +12,7 @@ from dpquantiles.entropy import SEEDED_NOTE
 from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
 from tests.mechanisms.fitted_checks import (
     DECILES,
     WIDE,
@@ -21,6 +21,7 @@ from tests.mechanisms.fitted_checks import (
     pure,
 )
 from tests.mechanisms.joint_exp_checks import view_of
+from tests.views.recording import RecordingView
 
 GRIDS: dict[str, Grid] = {
     "one point": UniformGrid(0, 0.5, 1),

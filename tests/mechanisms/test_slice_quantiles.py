@@ -22,10 +22,10 @@ from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import slice_quantiles as module
 from dpquantiles.mechanisms.slice_quantiles import Plan, SliceQuantiles
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView
 from tests.mechanisms import slice_quantiles_checks as checks
 from tests.mechanisms.joint_exp_checks import view_of
 from tests.mechanisms.slice_quantiles_checks import Laws, price, tiny
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")

@@ -19,11 +19,12 @@ from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.planner import choice, tables
-from dpquantiles.planner.measured import measured
+from dpquantiles.planner.estimates import simulated_errors
 from dpquantiles.planner.reference import reference
-from dpquantiles.planner.rehearsal import rehearse
 from dpquantiles.privacy import PureDP
+from experiments.choice_table import measured
 
+CANDIDATES = [registry.ENTRIES[name] for name in tables.CANDIDATES]
 FINE = dpq.UniformGrid(0, 2**38 - 1)
 COUNTS = (1, 2, 3, 5, 9, 12, 15, 19, 23, 24, 29, 40, 50, 64, 80, 99, 120, 143, 144, 200, 255, 1000)
 
@@ -44,7 +45,7 @@ COUNTS = (1, 2, 3, 5, 9, 12, 15, 19, 23, 24, 29, 40, 50, 64, 80, 99, 120, 143, 1
         ("agg_tree", "middle", "tied", 3000, 99),
     ],
 )
-def test_the_table_is_what_rehearsals_give(name: str, grid: str, data: str, n: int, m: int) -> None:
+def test_the_table_is_what_draws_give(name: str, grid: str, data: str, n: int, m: int) -> None:
     row = tables.kept()[grid][data][name][tables.SIZES.index(n)]
     again = measured(name, grid, data, n, m, 8)
     assert row[tables.COUNTS.index(m)] == pytest.approx(again, rel=0.15, abs=0.2)
@@ -157,7 +158,9 @@ def unseen(data: str, n: int, m: int, epsilon: float, draws: int) -> tuple[float
     errors = {}
     for name in tables.CANDIDATES:
         mechanism = registry.build(name, budget, q=q)
-        errors[name] = float(np.mean([rehearse(mechanism, view, draws).mean() for view in views]))
+        errors[name] = float(
+            np.mean([simulated_errors(mechanism, view, draws).mean() for view in views])
+        )
     return errors[choice.choose(budget, m, n, FINE).mechanism], min(errors.values())
 
 
@@ -210,7 +213,7 @@ def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:
     for grid, n, m, epsilon in itertools.product(grids, sizes, COUNTS, epsilons):
         budget = PureDP(epsilon=epsilon)
         taken = choice.choose(budget, m, n, tables.GRIDS[grid]).mechanism
-        able = [name for name in tables.CANDIDATES if choice._able(name, m)]
+        able = [entry.name for entry in CANDIDATES if entry.fewest <= m <= entry.most]
         for data, allowed in choice.ALLOWED.items():
             errors = {x: choice._error(x, budget, m, n, grid, data) for x in able}
             over[data].append(errors[taken] / allowed.limit(min(errors.values()), 1 / epsilon))

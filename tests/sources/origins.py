@@ -170,5 +170,11 @@ def make(engine: str, table: pa.Table, request: pytest.FixtureRequest) -> Any:
 
 
 IN_MEMORY = ("pandas", "modin", "polars", "pyarrow")
-LAZY = ("polars lazy", "polars files", "duckdb", "duckdb files", "dask", "spark", "postgres")
+LAZY = {
+    **{"polars lazy": "polars.Polars", "polars files": "polars.Polars"},
+    **{"duckdb": "duckdb.DuckDB", "duckdb files": "duckdb.DuckDB"},
+    **{"dask": "dask.Dask", "spark": "pyspark.Spark", "postgres": "ibis.Ibis"},
+}
+"""Lazy tables, and which engine reads each."""
+
 SLOW = ("dask", "spark")

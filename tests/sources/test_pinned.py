@@ -17,11 +17,11 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.privacy import Units
-from dpquantiles.sources import dask, groups, scanned, source
+from dpquantiles.sources import groups, source
 from dpquantiles.sources.duckdb import is_derived as is_derived_by_duckdb
+from dpquantiles.sources.engine import Engine, Numbers, engine_of
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.polars import is_derived
 from dpquantiles.sources.source import open_data
 from dpquantiles.sources.tables import open_table
 from tests.conftest import Postgres, require_library
@@ -60,8 +60,8 @@ def between_scans(monkeypatch: pytest.MonkeyPatch, change: Callable[[], Any]) ->
         return scanning
 
     with monkeypatch.context() as patch:
-        for module, name in ((scanned, "count_bins"), (scanned, "fetch"), (groups, "collected")):
-            patch.setattr(module, name, watched(getattr(module, name)))
+        for owner, name in ((Numbers, "count_bins"), (Numbers, "fetch"), (Engine, "collected")):
+            patch.setattr(owner, name, watched(getattr(owner, name)))
         yield
     assert len(scans) > 1
 
@@ -276,7 +276,7 @@ def test_a_database_that_is_read_only(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_nothing_in_duckdb(
     people: Any, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    monkeypatch.setattr(scanned, "fetch", interrupt)
+    monkeypatch.setattr(Numbers, "fetch", interrupt)
     with pytest.raises(KeyboardInterrupt):
         quartiles(people.sql(query), bounds=(-1, 10**6))
     assert_left_alone(people)
@@ -418,7 +418,7 @@ def test_transactions_of_postgres_are_the_user_s(
 ) -> None:
     backend = postgres.ibis()
     people = backend.table("people")
-    monkeypatch.setattr(scanned, "fetch", interrupt)
+    monkeypatch.setattr(Numbers, "fetch", interrupt)
     for data in (people, backend.table("odd_people")):
         with pytest.raises(KeyboardInterrupt):
             quartiles(data)
@@ -450,7 +450,7 @@ def test_what_spark_computes_is_computed_once(spark: Any) -> None:
 def test_rows_of_tables_are_not_kept_by_spark(spark: Any, tmp_path: Path) -> None:
     from dpquantiles.sources import pyspark
 
-    judged = pyspark._is_derived
+    judged = pyspark.Spark().is_derived
     spark.range(10).write.parquet(str(tmp_path / "t"))
     table = spark.read.parquet(str(tmp_path / "t"))
     assert not judged(table.filter("id > 3").selectExpr("id * 2 AS x"))
@@ -501,8 +501,9 @@ def test_rows_of_tables_are_not_kept_by_dask(tmp_path: Path) -> None:
         frame.from_pandas(table, npartitions=2)[["x"]].astype(float).query("x > 3").fillna(0),
     )
     for data in plain:
-        with dask.pinned(data) as still:
-            assert still is data
+        lazy = open_table(data)
+        with engine_of(lazy).pinned(lazy.frame) as still:
+            assert still.to_native() is data
 
 
 def test_groups_of_arrow_dates_in_dask() -> None:
@@ -542,5 +543,6 @@ def test_only_what_is_computed_is_collected_by_polars(tmp_path: Path) -> None:
         lazy.unique(),
         lazy.head(7),
     )
-    assert [is_derived(frame.explain()) for frame in plain] == [False] * len(plain)
-    assert [is_derived(frame.explain()) for frame in computed] == [True] * len(computed)
+    engine = engine_of(open_table(lazy))
+    assert [engine.is_derived(frame) for frame in plain] == [False] * len(plain)
+    assert [engine.is_derived(frame) for frame in computed] == [True] * len(computed)

@@ -12,7 +12,6 @@ import pytest
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.sources.bins import Even
-from dpquantiles.sources.scan import fetch
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
 
@@ -62,8 +61,9 @@ def test_bins_are_shuffled_into_few_partitions(engine: ModuleType, session: Any)
 
 def test_a_column_is_counted_by_such_a_query(engine: ModuleType, session: Any) -> None:
     frame = session.range(100).selectExpr("CAST(id AS DOUBLE) AS x")
-    column = engine.numbers(Table(nw.from_native(frame)), "x")
-    assert partitions(column.grouped(column.frame, Even(0.0, 99.0)).to_native()) == [2]
+    column = engine.Spark().numbers(Table(nw.from_native(frame)), "x")
+    bins = Even(0.0, 99.0)
+    assert partitions(column.engine.grouped(column, column.frame, bins).to_native()) == [2]
 
 
 def test_tables_are_shuffled_as_the_user_set_it(engine: ModuleType, session: Any) -> None:
@@ -85,23 +85,24 @@ def test_a_session_that_cannot_be_copied_is_used_as_it_is(engine: ModuleType) ->
 
 def test_more_ranges_than_java_compiles_at_once(engine: ModuleType, spark: Any) -> None:
     frame = spark.range(0, 2000, 1, 3).selectExpr("CAST(id AS DOUBLE) AS x")
-    column = engine.numbers(Table(nw.from_native(frame)), "x")
+    column = engine.Spark().numbers(Table(nw.from_native(frame)), "x")
     starts = range(3, 1900, 8)
     assert len(starts) > 2 * engine.COMPILED
-    found = np.sort(fetch(column, [(float(k), k + 2.5) for k in starts]))
+    found = np.sort(column.fetch([(float(k), k + 2.5) for k in starts]))
     np.testing.assert_array_equal(found, [k + i for k in starts for i in range(3)])
 
 
 def test_a_view_that_needs_many_ranges(engine: ModuleType, spark: Any) -> None:
     asked: list[int] = []
     frame = spark.range(0, 2000, 1, 3).selectExpr("CAST(id AS DOUBLE) AS x")
-    column = engine.numbers(Table(nw.from_native(frame)), "x")
+    column = engine.Spark().numbers(Table(nw.from_native(frame)), "x")
 
-    def keep(frame: Any, ranges: Any) -> Any:
-        asked.append(len(ranges))
-        return column.keep(frame, ranges)
+    class Watched(engine.Spark):  # type: ignore[name-defined, misc]
+        def keep(self, frame: Any, ranges: Any) -> Any:
+            asked.append(len(ranges))
+            return super().keep(frame, ranges)
 
-    view = ScannedView(replace(column, keep=keep), default_grid(REAL, (0, 100_000)))
+    view = ScannedView(replace(column, engine=Watched()), default_grid(REAL, (0, 100_000)))
     index = np.arange(1, 1999, 11)
     steps = view.grid.encode(index.astype(float))
     np.testing.assert_array_equal(view.order_statistics(index), steps)

@@ -1,6 +1,7 @@
 """The scanned view: how many scans, how many values, and what it refuses."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,9 @@ from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
 from dpquantiles.sources import scanned
+from dpquantiles.sources.engine import Numbers
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.numbers import Numbers
-from dpquantiles.sources.polars import numbers as polars_numbers
+from dpquantiles.sources.polars import Polars
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import ArrayView, FilledView
@@ -26,7 +27,17 @@ VALUES = np.random.default_rng(3).normal(50_000, 10_000, 20_000)
 
 
 def lazy(values: Any = VALUES) -> Numbers:
-    return polars_numbers(Table(nw.from_native(pl.LazyFrame({"x": values}))), "x")
+    return Polars().numbers(Table(nw.from_native(pl.LazyFrame({"x": values}))), "x")
+
+
+def collecting(numbers: Numbers, collect: Callable[[Any], Any]) -> Numbers:
+    """The same numbers, collected in another way."""
+
+    class Watched(Polars):
+        def collect(self, frame: Any) -> Any:
+            return collect(frame)
+
+    return replace(numbers, engine=Watched())
 
 
 class Counting:
@@ -37,11 +48,11 @@ class Counting:
 
     def watch(self, numbers: Numbers) -> Numbers:
         def collect(frame: Any) -> Any:
-            found = numbers.collect(frame)
+            found = numbers.engine.collect(frame)
             self.rows.append(len(found))
             return found
 
-        return replace(numbers, collect=collect)
+        return collecting(numbers, collect)
 
 
 def test_two_scans_and_few_values() -> None:
@@ -135,7 +146,7 @@ def failing(error: BaseException) -> Numbers:
     def collect(_: Any) -> Any:
         raise error
 
-    return replace(lazy(), collect=collect)
+    return collecting(lazy(), collect)
 
 
 class Panic(BaseException):
@@ -165,12 +176,7 @@ def test_an_interrupt_stays_one() -> None:
 
 def test_data_that_change_between_scans_are_refused() -> None:
     numbers = lazy()
-    frames = [lazy(VALUES[:-5]).frame, numbers.frame]
-
-    def collect(frame: Any) -> Any:
-        return numbers.collect(frame)
-
-    view = ScannedView(replace(numbers, frame=frames[0], collect=collect), default_grid(REAL))
+    view = ScannedView(lazy(VALUES[:-5]), default_grid(REAL))
     view._numbers = replace(numbers, frame=lazy(np.append(VALUES, VALUES)).frame)
     with pytest.raises(ScanFailed, match="changed between two scans"):
         view.order_statistics(np.arange(9_900, 10_100))

@@ -20,7 +20,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.sources import relations, values
+from dpquantiles.sources import engine, relations
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory
 from dpquantiles.sources.named import Named
@@ -81,7 +81,7 @@ def test_a_column_is_named_only_of_tables(data: Any) -> None:
 
 
 def test_an_engine_that_nobody_knows_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "ENGINES", {"duckdb": "duckdb"})
+    monkeypatch.setattr(engine, "ENGINES", {"duckdb": "duckdb.DuckDB"})
     with pytest.raises(TypeError, match=r"^data must be a table of duckdb or .* got one of polars"):
         open_data(pl.LazyFrame(RECORDS), "salary").source("salary")
 

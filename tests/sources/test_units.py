@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from dpquantiles.sources import units
-from dpquantiles.sources.coded import MARK, coded
-from dpquantiles.sources.keys import KeyColumns
+from dpquantiles.sources.keys import MARK, KeyColumns, coded
 from dpquantiles.sources.tables import Table, open_table
 
 ENGINES: dict[str, Callable[[dict[str, Any]], Any]] = {

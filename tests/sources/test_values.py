@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.sources.engine import safe
 from dpquantiles.sources.tables import Table, open_table
 from dpquantiles.sources.units import bound_rows, units_beside
-from dpquantiles.sources.values import safe
 from tests.conftest import Postgres
 
 duckdb = pytest.importorskip("duckdb")

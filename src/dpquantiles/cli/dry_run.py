@@ -1,6 +1,7 @@
 """`dpquantiles release --dry-run`: what would be read, its cost, and how accurate it will be."""
 
-from dpquantiles import require
+from dataclasses import replace
+
 from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
@@ -8,7 +9,7 @@ from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
 from dpquantiles.ledger.charges import RECORD
 from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
@@ -24,7 +25,7 @@ def show_dry_run(job: Job) -> None:
     prepared = prepare(job)
     check_drawable(job, prepared)
     ((name, column),) = prepared.columns.items()
-    rows = job.data.rows() if _rows_are_public(job) else None
+    rows = prepared.opened.rows(column.source) if column and _rows_are_public(job) else None
     screen.result(_report(job, column, rows))
     screen.result("")
     stated = (job.data.type, job.bounds.get(name), job.resolution)
@@ -39,7 +40,7 @@ def _rows_are_public(job: Job) -> bool:
 
 def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
     """The plan of one draw; numbers that are not known are assumed, and a note says so."""
-    budget, n = job.price.draw, job.typical_size or rows
+    budget, n = job.price.draw, rows if job.typical_size is None else job.typical_size
     swap = budget.neighbors is Neighbors.SWAP
     if n is None:
         n = USUAL_GROUP if job.by and swap else UNKNOWN_SIZE
@@ -48,8 +49,9 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
         if not swap:
             _, budget = counting_share(budget)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
-    records = reference("even", require.count(minimum=1, size=n), grid)
-    return planned(budget, job.q, records, n, job.intervals)
+    n, auto = max(1, n), replace(job, mechanism=AUTO)
+    view = reference("even", n, grid)
+    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
 
 
 def _report(job: Job, column: Column | None, rows: int | None) -> str:

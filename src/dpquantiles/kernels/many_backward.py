@@ -1,6 +1,7 @@
-"""The draws that belong to `many_forward`: all columns walk back from the last answer together."""
+"""The draws that belong to `many_forward`: many walks back from the last answer, side by side."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,83 +14,106 @@ from dpquantiles.kernels.many_forward import Columns, Factors, Step
 UPPER, GAP, LOWER, INTERIOR = range(4)
 
 
+MOST_VECTORS = 1e250
+"""More copies of a gap than doubles can count, each of next to no mass, count as so many."""
+
+
+class Walked(NamedTuple):
+    """Row k: answer k + 1 of every walk, and the rank of its cut."""
+
+    answers: Ints
+    ranks: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """One walk per column through the masses of a forward pass; `back` makes them."""
+    """Walks through the masses of a forward pass, each of them in one column; `back` makes them."""
 
     columns: Columns
     factors: Factors
     steps: list[Step]
     bits: Bits
-    answers: Ints = field(init=False)
+    column: Ints
+    """The column of every walk."""
 
-    def __post_init__(self) -> None:
-        shape = (self.columns.steps, len(self.columns.n))
-        object.__setattr__(self, "answers", np.empty(shape, dtype=np.int64))
+    def back(self, last_rank: Ints) -> Walked:
+        """All answers, drawn from the last ones, whose cuts have these ranks.
 
-    def back(self, who: Ints, last_rank: Ints) -> Ints:
-        """The answers of some columns, drawn from the last ones, whose cuts have these ranks.
-
-        A column whose answers from `first` up share one gap waits there while the others go on.
+        A walk whose answers from `first` up share one gap waits there while the others go on.
         """
-        arrived, last = who, self.columns.steps
-        rank, standing, first = (np.zeros_like(self.columns.n) for _ in range(3))
-        rank[who], standing[who] = last_rank, self._standing(last, who, last_rank)
-        first[who] = last
+        last, arrived = self.columns.steps, np.arange(len(self.column))
+        walked = Walked(*(np.empty((last, len(arrived)), dtype=np.int64) for _ in Walked._fields))
+        rank, standing = last_rank.copy(), self._standing(last, arrived, last_rank)
+        first = np.full(len(arrived), last)
         for k in range(last, 0, -1):
-            self._answer(k, arrived, rank, standing, first)
+            self._answer(k, arrived, rank, standing, first, walked.answers)
+            walked.ranks[k - 1] = rank
             arrived = np.flatnonzero(first == k)
             if k > 1:
                 where, how = self._predecessor(k, arrived, rank[arrived], standing[arrived])
                 rank[arrived], standing[arrived], first[arrived] = where, how, k - 1
-        return self.answers
+        return walked
 
-    def _answer(self, k: int, who: Ints, rank: Ints, standing: Ints, first: Ints) -> None:
-        """Answer k of the columns that arrived at step k, and all answers in its gap."""
-        below = self.columns.records[rank[who], who]
-        above = self.columns.records[rank[who] + 1, who]
-        self.answers[k - 1, who] = np.where(standing[who] == LOWER, above, below)
+    def _answer(
+        self, k: int, who: Ints, rank: Ints, standing: Ints, first: Ints, answers: Ints
+    ) -> None:
+        """Answer k of the walks that arrived at step k, and all answers in its gap."""
+        below, above = self._records(who, rank[who])
+        answers[k - 1, who] = np.where(standing[who] == LOWER, above, below)
         in_gap = standing[who] == GAP
         gap, low = who[in_gap], below[in_gap] + 1
         points = above[in_gap] - low
         count = self._copies(k, gap, rank[gap], points)
         alone = count == 1
-        self.answers[k - 1, gap[alone]] = low[alone] + many_draws.below(self.bits, points[alone])
+        answers[k - 1, gap[alone]] = low[alone] + many_draws.below(self.bits, points[alone])
         for i in np.flatnonzero(~alone).tolist():
-            copies, column = int(count[i]), int(gap[i])
+            copies, walk = int(count[i]), int(gap[i])
             offsets = draws.sorted_with_repeats(self.bits, int(points[i]), copies)
-            self.answers[k - copies : k, column] = low[i] + np.array(offsets)
-            first[column] = k - copies + 1
+            answers[k - copies : k, walk] = low[i] + np.array(offsets)
+            first[walk] = k - copies + 1
+
+    def _records(self, who: Ints, rank: Ints) -> tuple[Ints, Ints]:
+        """The records on both sides of the cuts of some walks."""
+        records, column = self.columns.records, self.column[who]
+        return records[rank, column], records[rank + 1, column]
 
     def _standing(self, k: int, who: Ints, rank: Ints) -> Ints:
         """Where the k-th answers stand, given the ranks of their cuts."""
         step = self.steps[k - 1]
-        row = rank - step.first
-        upper, gap, lower = (of[row, who] for of in (step.upper, step.gap, step.lower))
-        interior = self.columns.records[rank, who] == self.columns.records[rank + 1, who]
+        at = rank - step.first, self.column[who]
+        upper, gap, lower = (of[at] for of in (step.upper, step.gap, step.lower))
+        interior = np.equal(*self._records(who, rank))
         is_upper = many_draws.choose_first(self.bits, upper, gap + lower)
         is_gap = many_draws.choose_first(self.bits, gap, lower)
         return np.where(interior, INTERIOR, np.where(is_upper, UPPER, np.where(is_gap, GAP, LOWER)))
 
     def _copies(self, k: int, who: Ints, rank: Ints, points: Ints) -> Ints:
         """How many answers share the gap: the terms of (8)."""
-        terms = np.zeros((k, len(who)))
-        vectors = np.ones(len(who))
+        if not len(who):
+            return np.empty(0, dtype=np.int64)
+        terms, column = np.zeros((k, len(who))), self.column[who]
+        vectors, faded_from = np.ones(len(who)), self.columns.targets[k - 1, column]
         for j in range(k):
-            step = self.steps[k - 1 - j]
-            vectors = vectors * ((points + j) / (j + 1.0))
+            step, target = self.steps[k - 1 - j], self.columns.targets[k - 1 - j, column]
             held = rank - step.first < len(step.entering)
-            moved = self.columns.targets[k - 1, who] - self.columns.targets[k - 1 - j, who]
-            faded = step.entering[(rank - step.first)[held], who[held]]
-            terms[j, held] = vectors[held] * (faded * self.factors.fall[moved[held]])
+            if not held.any():
+                break
+            vectors = vectors * ((points + j) / (j + 1.0))
+            fade = self.factors.fall[faded_from - target]
+            entering = step.entering[(rank - step.first)[held], column[held]]
+            terms[j, held] = vectors[held] * (entering * fade[held])
+            if step.unit is not None:
+                vectors = np.minimum(vectors * fade / step.unit[column], MOST_VECTORS)
+                faded_from = target
         return 1 + many_draws.weighted(self.bits, terms)
 
     def _predecessor(self, k: int, who: Ints, rank: Ints, standing: Ints) -> tuple[Ints, Ints]:
         """Rank and standing of answers k - 1, given where answers k entered their slots."""
-        advance = self.columns.targets[k - 1, who] - self.columns.targets[k - 2, who]
+        column = self.column[who]
+        advance = self.columns.targets[k - 1, column] - self.columns.targets[k - 2, column]
         before, moves = self.steps[k - 2], standing != INTERIOR
         found, tied = rank - advance, np.zeros(len(who), dtype=bool)
-        weights = self._sources(before, who[moves], rank[moves], advance[moves], standing[moves])
+        weights = self._sources(before, column[moves], rank[moves], advance[moves], standing[moves])
         if weights.shape[1]:
             found[moves] = before.first + many_draws.weighted(self.bits, weights)
         tied[moves] = (found[moves] == rank[moves]) & (standing[moves] != LOWER)
@@ -98,18 +122,18 @@ class Walks:
         return found, how
 
     def _sources(
-        self, before: Step, who: Ints, rank: Ints, advance: Ints, standing: Ints
+        self, before: Step, column: Ints, rank: Ints, advance: Ints, standing: Ints
     ) -> Floats:
         """The terms of (6) and (7) by the rank of answer k - 1; only atoms end at equal rank."""
         ranks = before.first + np.arange(len(before.total))[:, None]
         center = rank - advance
-        distance = np.abs(ranks - center)
-        allowed: Bools = (ranks < rank) & ((standing != UPPER) | (ranks >= center))
-        allowed &= (standing != LOWER) | (ranks <= center)
-        allowed |= (standing == LOWER) & (ranks == center)
-        weights = before.total[:, who] * self.factors.fall[distance] * allowed
+        least = np.where(standing == UPPER, center, 0)
+        stop = np.where(standing == LOWER, center + 1, rank)
+        allowed: Bools = (ranks >= least) & (ranks < stop)
+        weights = before.total[:, column] * self.factors.fall[np.abs(ranks - center)]
+        weights *= allowed
         same = rank - before.first
         tied = (standing != LOWER) & (same < len(before.upper))
-        atoms = before.upper[same[tied], who[tied]]
+        atoms = before.upper[same[tied], column[tied]]
         weights[same[tied], tied] = atoms * self.factors.fall[advance[tied]]
         return weights

@@ -2,7 +2,8 @@
 
 The same masses as in `forward`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
 instead of the error: row r of step k is the error r - T_k. Targets then differ from column to
-column without moving the cells of a gap, whose rank stays. Masses are scaled doubles.
+column without moving the cells of a gap, whose rank stays. Masses are doubles. Releases choose a
+unit in which none of them can overflow or underflow where it matters; plans rescale every step.
 """
 
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.kernels.algebra import Floats
+from dpquantiles.kernels.algebra import Algebra, Floats
 
 Ints = NDArray[np.int64]
+
+SMALLEST_UNIT = 1e-300
+"""Masses are not divided by less, where a whole column underflows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,14 @@ class Factors(NamedTuple):
     fall: Floats
     rise: Floats
 
+    @classmethod
+    def of(cls, rate: float, columns: Columns, algebra: Algebra) -> "Factors":
+        """The factors of all distances of a pass, s = exp(-rate)."""
+        run = algebra.run_length(rate)
+        farthest = int(columns.n.max()) + int(columns.targets.max()) + 2
+        distance = rate * np.arange(max(farthest, run + 1), dtype=np.float64)
+        return cls(algebra.one, algebra.factor(distance), algebra.factor(-distance[:run]))
+
 
 class Step(NamedTuple):
     """The masses of one step, from rank `first` on; names as in `forward.Masses`."""
@@ -58,6 +70,8 @@ class Step(NamedTuple):
     gap: Floats
     lower: Floats
     entering: Floats
+    unit: Floats | None
+    """What the masses of every column were divided by, beyond those of the step before."""
 
 
 class Standings(NamedTuple):
@@ -69,8 +83,12 @@ class Standings(NamedTuple):
     points: Floats
 
 
-def forward(columns: Columns, factors: Factors) -> list[Step]:
-    """The masses of steps 1 .. m."""
+def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> list[Step]:
+    """The masses of steps 1 .. m.
+
+    Rescaled, those of every step and column are divided by the largest. Then they never overflow,
+    but small ones underflow, which is good enough for plans.
+    """
     standings = _standings(columns)
     copies: list[Floats] = []
     steps: list[Step] = []
@@ -91,7 +109,12 @@ def forward(columns: Columns, factors: Factors) -> list[Step]:
         total = upper + gap
         total += lower
         total += stay
-        steps.append(Step(rows.start, total, upper, gap, lower, entering))
+        unit = None
+        if rescaled:
+            unit = np.maximum(total.max(axis=0), SMALLEST_UNIT)
+            for mass in (total, upper, gap, lower, entering, *copies):
+                mass /= unit
+        steps.append(Step(rows.start, total, upper, gap, lower, entering, unit))
     return steps
 
 
@@ -175,7 +198,10 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
         if wanted.any():
             joined = block * fall[length]
             joined[size:] += found[:-size] if size < len(found) else 0.0
-            np.copyto(found, joined, where=wanted)
+            if wanted.all():
+                found = joined
+            else:
+                np.copyto(found, joined, where=wanted)
             length = length + size * wanted
         if 2 * size > int(advance.max()):
             return found * fall[beyond] if beyond.any() else found
@@ -228,8 +254,9 @@ def _gap(
     advance, and C(w + j - 1, j) = C(w + j - 2, j - 1) (w + j - 1) / j.
     """
     skipped = rows.start - steps[-1].first if steps else 0
+    copies[:] = [held[skipped:] for held in copies if len(held) > skipped]
     for j, held in enumerate(copies, start=2):
-        moved = held[skipped:] * (fade / j)
+        moved = held * (fade / j)
         moved *= points[: len(moved)] + (j - 1)
         copies[j - 2] = moved
     copies.insert(0, entering * points)

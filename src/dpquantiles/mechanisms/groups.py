@@ -1,38 +1,29 @@
 """One release per group by any mechanism: parallel composition, so all groups share one budget."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.joint_exp_groups import draw_groups
+from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupAnswers
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
-Answers = tuple[Any, ...]
-
 
 def release_groups(
     build: Callable[[int | None], Mechanism], groups: Groups, sizes: Ints | None, bits: Bits
-) -> tuple[list[Answers], list[int | None]]:
+) -> GroupAnswers:
     """Answers per group, and their sizes as far as these are public.
 
     `build` makes the mechanism for a size. Under add-remove neighbors `sizes` are public numbers;
     without them every group buys its own.
     """
     mechanism = build(None)
-    swap = mechanism.guarantee.neighbors is Neighbors.SWAP
-    if isinstance(mechanism, JointExp):
-        if swap:
-            return draw_groups(mechanism, groups, groups.n, bits), groups.n.tolist()
-        return _joint_exp(mechanism, groups, sizes, bits)
+    draw_groups = registry.ENTRIES[mechanism.name].draw_groups
+    if draw_groups is not None:
+        return draw_groups(mechanism, groups, sizes, bits)
     each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
     released = [
         release_one(build, groups.view(group), size, bits) for group, size in enumerate(each)
@@ -51,14 +42,3 @@ def release_one(
     if mechanism.guarantee.neighbors is Neighbors.SWAP:
         return release.values, view.n
     return release.values, release.provenance.get("size")  # type: ignore[return-value]
-
-
-def _joint_exp(
-    mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
-) -> tuple[list[Answers], list[int | None]]:
-    if sizes is not None:
-        return draw_groups(mechanism, groups, sizes, bits), sizes.tolist()
-    count, rest = counting_share(mechanism.guarantee)
-    priced = replace(mechanism.within(rest, q=mechanism.q, size=0), reach=mechanism.reach)
-    bought: Ints = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    return draw_groups(priced, groups, bought, bits), bought.tolist()

@@ -6,7 +6,7 @@ Proof: `joint_exp_groups.md` beside this file.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.scans import scan_depth
+from dpquantiles.mechanisms.count import counting_share
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.privacy import Neighbors
@@ -37,6 +38,23 @@ LARGE = 4
 """Groups this many times longer than their windows are drawn one by one."""
 
 Answers = tuple[Any, ...]
+GroupAnswers = tuple[list[Answers], list[int | None]]
+"""The answers of every group, and its size as far as that is public."""
+
+GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
+
+
+def draw_side_by_side(
+    mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
+) -> GroupAnswers:
+    """One draw per group, for public sizes: given, or bought by every group under add-remove."""
+    if mechanism.neighbors is Neighbors.SWAP:
+        sizes = groups.n
+    elif sizes is None:
+        count, rest = counting_share(mechanism.guarantee)
+        mechanism = replace(mechanism.within(rest, q=mechanism.q, size=0), reach=mechanism.reach)
+        sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
+    return draw_groups(mechanism, groups, sizes, bits), sizes.tolist()
 
 
 @np.errstate(all="ignore")
@@ -129,11 +147,7 @@ class Batch:
     @cached_property
     def factors(self) -> Factors:
         """The factors of all distances of the pass."""
-        algebra, rate = self.setting.algebra, self.setting.rate
-        run = algebra.run_length(rate)
-        farthest = int(self.columns.n.max()) + int(self.columns.targets.max()) + 2
-        distance = rate * np.arange(max(farthest, run + 1), dtype=np.float64)
-        return Factors(algebra.one, algebra.factor(distance), algebra.factor(-distance[:run]))
+        return Factors.of(self.setting.rate, self.columns, self.setting.algebra)
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -161,7 +175,9 @@ class Batch:
         )
         window = np.flatnonzero(~from_floor)
         rank = self.steps[-1].first + many_draws.weighted(bits, ends[:, window])
-        answers = Walks(self.columns, self.factors, self.steps, bits).back(window, rank)
+        answers = np.empty((self.columns.steps, len(from_floor)), dtype=np.int64)
+        walks = Walks(self.columns, self.factors, self.steps, bits, window)
+        answers[:, window] = walks.back(rank).answers
         for group in np.flatnonzero(from_floor).tolist():
             answers[:, group] = draws.sorted_with_repeats(bits, self.points, len(answers))
         return answers

@@ -21,7 +21,7 @@ from dpquantiles.kernels.forward import Ints, Masses, forward
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.law import steps_of
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
 class Setting(NamedTuple):

@@ -1,21 +1,31 @@
-"""The mechanisms by name, and the choice of one that can meet a budget."""
+"""The mechanisms by name: what each needs to be built, planned and drawn by group.
 
+A mechanism is registered by one `Entry`. Everything but its class has a default that is right for
+any mechanism, so that an entry says more only where something better is known.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
+from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.kernels.gaps import MOST_ANSWERS
+from dpquantiles.mechanisms import simulation
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
-from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE, AggTree
 from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.baselines.csmooth import CSmooth
 from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, draw_side_by_side
+from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
-from dpquantiles.privacy import Guarantee
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
 
 MechanismName = Literal[
     "joint_exp",
@@ -33,23 +43,150 @@ MechanismName = Literal[
 ]
 """The names for type checkers, which cannot read them from the classes."""
 
-MECHANISMS: dict[str, Any] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        JointExp,
-        RecursiveJointExp,
-        Fitted,
-        AdaptiveTree,
-        AggTree,
-        ApproximateQuantiles,
-        SliceQuantiles,
-        AboveThreshold,
-        IndExp,
-        AppIndExp,
-        CSmooth,
-        PaperJointExp,
-    )
-}
+FEW, SOME = 12, 40
+"""The numbers of quantiles up to which the number of draws of a plan changes."""
+
+CELL_HEIGHT = 2
+"""The height of trees over cells that follow the records, up to some four hundred cells."""
+
+Rate = Callable[[ZCDP, int, Grid], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A mechanism, and what planner and groups know of it beside its profile."""
+
+    mechanism: Any
+    simulate: simulation.Simulation = simulation.by_releases
+    """Many quick draws of it on made-up records."""
+    draws: tuple[int, int, int] = (1024, 1024, 1024)
+    """How many draws take about a second, for `FEW`, `SOME` and more quantiles."""
+    fewest: int = 1
+    """Fewer quantiles are for another mechanism, for the reason `too_few`."""
+    too_few: str = ""
+    most: int = require.LARGEST_COUNT
+    """More quantiles are refused."""
+    most_planned: int = require.LARGEST_COUNT
+    """For more quantiles a plan leaves it out, because it is slow or hopeless."""
+    concentrated_rate: Rate | None = None
+    """The rate that a rho buys, in units of the rate at epsilon = 1 under swap neighbors, for so
+    many quantiles on a grid. Needed of mechanisms that `mechanism="auto"` may choose."""
+    draw_groups: GroupDraws | None = None
+    """Draws all groups side by side; without it they are drawn one after the other."""
+
+    @property
+    def name(self) -> str:
+        """What the mechanism is asked for by."""
+        return str(self.mechanism.name)
+
+    def draws_for(self, m: int) -> int:
+        """How many draws a plan takes for m quantiles."""
+        return self.draws[0 if m <= FEW else 1 if m <= SOME else 2]
+
+    def rate(self, budget: Guarantee, m: int, grid: Grid) -> float:
+        """The rate within a budget, in units of the rate at epsilon = 1 under swap neighbors."""
+        if not isinstance(budget, ZCDP):
+            return neighbor_factor(budget) * budget.epsilon
+        if self.concentrated_rate is None:
+            raise InvalidValue(f"mechanism must have a rate for a rho, got {self.name!r}")
+        return self.concentrated_rate(budget, m, grid)
+
+
+def neighbor_factor(budget: Guarantee) -> float:
+    """How many times the rate of swap neighbors a budget buys for its own neighbors."""
+    return 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
+
+
+def _joint_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
+    return neighbor_factor(budget) * bounded_range_eta(budget.rho)
+
+
+def _recursive_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
+    parts = RecursiveJointExp.parts(m)
+    return neighbor_factor(budget) * parts * bounded_range_eta(budget.rho / parts)
+
+
+def _tree_rate(budget: ZCDP, height: int) -> float:
+    """sqrt(2 rho / nodes) per node, against 1 / (2 height) at epsilon = 1."""
+    nodes = 2 * height / neighbor_factor(budget)
+    return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)
+
+
+def _cell_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
+    return _tree_rate(budget, CELL_HEIGHT)
+
+
+def _even_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
+    return _tree_rate(budget, (FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE)[0])
+
+
+ENTRIES: dict[str, Entry] = {}
+"""What is registered, by name."""
+
+MECHANISMS: dict[str, Any] = {}
+"""The classes, by name."""
+
+
+def register(entry: Entry) -> None:
+    """Make a mechanism known by its name, to releases, plans and commands."""
+    if entry.name in ENTRIES:
+        raise InvalidValue(f"mechanism must have a name of its own, got {entry.name!r}")
+    ENTRIES[entry.name], MECHANISMS[entry.name] = entry, entry.mechanism
+
+
+def unregister(name: str) -> None:
+    """Forget a mechanism."""
+    del ENTRIES[name], MECHANISMS[name]
+
+
+for _entry in (
+    Entry(
+        mechanism=JointExp,
+        simulate=simulation.joint_exp,
+        draws=(1024, 256, 128),
+        most=MOST_ANSWERS,
+        most_planned=400,
+        concentrated_rate=_joint_rate,
+        draw_groups=draw_side_by_side,
+    ),
+    Entry(
+        mechanism=RecursiveJointExp,
+        simulate=simulation.recursive_joint_exp,
+        draws=(128, 128, 128),
+        fewest=MOST_ALONE,
+        too_few="the same as joint_exp for so few quantiles",
+        concentrated_rate=_recursive_rate,
+    ),
+    Entry(
+        mechanism=Fitted,
+        simulate=simulation.fitted,
+        draws=(1024, 256, 128),
+        concentrated_rate=_cell_tree_rate,
+    ),
+    Entry(
+        mechanism=AdaptiveTree,
+        simulate=simulation.adaptive_tree,
+        concentrated_rate=_cell_tree_rate,
+    ),
+    Entry(
+        mechanism=AggTree,
+        simulate=simulation.agg_tree,
+        draws=(256, 256, 256),
+        concentrated_rate=_even_tree_rate,
+    ),
+    Entry(
+        mechanism=ApproximateQuantiles,
+        simulate=simulation.recursive_joint_exp,
+        draws=(128, 128, 128),
+    ),
+    Entry(mechanism=SliceQuantiles, most_planned=100),
+    Entry(mechanism=AboveThreshold, most_planned=3),
+    Entry(mechanism=IndExp, simulate=simulation.one_by_one),
+    Entry(mechanism=AppIndExp, simulate=simulation.one_by_one),
+    Entry(mechanism=CSmooth),
+    Entry(mechanism=PaperJointExp),
+):
+    register(_entry)
 
 
 def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:

@@ -15,18 +15,16 @@ it.
 """
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals
-from dpquantiles.kernels.gaps import MOST_ANSWERS
-from dpquantiles.mechanisms import JointExp
-from dpquantiles.mechanisms.agg_tree import FLOAT_SHAPE, SHAPE
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.planner import tables
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+from dpquantiles.privacy import ZCDP, Guarantee
 
 AUTO: Final = "auto"
 
@@ -51,9 +49,6 @@ class Allowed(NamedTuple):
 
 LUMPS = Allowed(2.0, 1.0, 2.0)
 ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
-
-CELL_HEIGHT = 2
-"""Of trees over cells: two levels up to some four hundred cells."""
 
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
 """An epsilon, or the root of a rho, beyond these makes no difference any more."""
@@ -81,12 +76,13 @@ def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
 
 @lru_cache(maxsize=1024)
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
-    able = [name for name in tables.CANDIDATES if _able(name, m)]
+    entries = (registry.ENTRIES[name] for name in tables.CANDIDATES)
+    able = [entry.name for entry in entries if entry.fewest <= m <= entry.most]
     errors = {
         data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
     }
-    unit = 1 / strength(JointExp.name, budget, m, grid)
+    unit = 1 / _rate(JointExp.name, budget, m, grid)
     limits = {
         data: allowed.limit(min(errors[data].values()), unit) for data, allowed in ALLOWED.items()
     }
@@ -96,14 +92,6 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
 
     name = next((name for name in able if regret(name) <= 1), min(able, key=regret))
     return Choice(name, _reason(name, m, n, size, errors))
-
-
-def _able(name: str, m: int) -> bool:
-    """Whether a mechanism is one to choose for so many quantiles."""
-    if name == JointExp.name:
-        return m <= MOST_ANSWERS
-    # With one part the recursive form is joint_exp, only slower.
-    return name != RecursiveJointExp.name or RecursiveJointExp.parts(m) > 1
 
 
 def _reason(
@@ -128,24 +116,14 @@ def _reason(
 
 def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
     """The expected rank error, from the table: see there for the change of scale."""
-    ratio = strength(name, budget, m, grid)
+    ratio = _rate(name, budget, m, grid)
     return tables.error(name, grid, data, n * ratio, m, ratio) / ratio
 
 
-def strength(name: str, budget: Guarantee, m: int, grid: str) -> float:
+def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
     """The rate of a mechanism within a budget, in units of its rate at epsilon = 1 under swap."""
-    neighbors = 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
-    if not isinstance(budget, ZCDP):
-        return neighbors * min(max(budget.epsilon, WEAKEST), STRONGEST)
-    rho = min(max(budget.rho, WEAKEST**2), STRONGEST**2)
-    if name == "joint_exp":
-        return neighbors * bounded_range_eta(rho)
-    if name == "recursive_joint_exp":
-        parts = RecursiveJointExp.parts(m)
-        return neighbors * parts * bounded_range_eta(rho / parts)
-    height = CELL_HEIGHT
-    if name == "agg_tree":
-        height, _ = FLOAT_SHAPE if isinstance(tables.GRIDS[grid], FloatGrid) else SHAPE
-    # sqrt(2 rho / nodes) per node, against 1 / (2 height).
-    nodes = 2 * height / neighbors
-    return float((2 * rho / nodes) ** 0.5 * 2 * height)
+    if isinstance(budget, ZCDP):
+        budget = replace(budget, rho=min(max(budget.rho, WEAKEST**2), STRONGEST**2))
+    else:
+        budget = replace(budget, epsilon=min(max(budget.epsilon, WEAKEST), STRONGEST))
+    return registry.ENTRIES[name].rate(budget, m, tables.GRIDS[grid])

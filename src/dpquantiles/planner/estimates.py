@@ -1,4 +1,4 @@
-"""Estimates: the rank errors that one mechanism will have, from rehearsals of its release."""
+"""Estimates: the rank errors that one mechanism will have, from many draws on made-up records."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.law import Mechanism
 from dpquantiles.planner.reference import Reference
-from dpquantiles.planner.rehearsal import most_draws, rehearse
 from dpquantiles.privacy import Guarantee, Neighbors
 
 Floats = NDArray[np.float64]
@@ -52,8 +51,8 @@ def estimate(
     """The errors of one mechanism on a reference data set, from so many draws at most."""
     distinct = tuple(sorted(set(q)))
     mechanism = _answering(name, budget, distinct, view.n, intervals)
-    most = most_draws(mechanism)
-    errors = rehearse(mechanism, view, most if draws is None else min(draws, most))
+    most = registry.ENTRIES[name].draws_for(len(mechanism.q))
+    errors = simulated_errors(mechanism, view, most if draws is None else min(draws, most))
     errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
     bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
     means = dict(zip(distinct, errors.mean(axis=0).tolist(), strict=True))
@@ -76,6 +75,22 @@ def _answering(
     stated = None if swap else size
     whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
     return whole.answering(size)
+
+
+def simulated_errors(mechanism: Mechanism, view: Reference, draws: int) -> Floats:
+    """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order."""
+    steps = registry.ENTRIES[mechanism.name].simulate(mechanism, view, draws)
+    return rank_errors(view, np.sort(mechanism.q), steps)
+
+
+def rank_errors(view: Reference, q: Floats, steps: NDArray[np.int64]) -> Floats:
+    """The errors of answers, row by row.
+
+    The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
+    """
+    below, through = (counts.reshape(steps.shape) for counts in view.ranks(steps.ravel()))
+    wanted = q * view.n
+    return np.maximum(0.0, np.maximum(below - wanted, wanted - through))
 
 
 def upper_points(errors: Floats) -> Floats:

@@ -13,8 +13,8 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms import MECHANISMS
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.registry import Entry
 from dpquantiles.planner import choice
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
@@ -27,15 +27,11 @@ FORMAT = 1
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
-FEW = 30
-CURVE_DRAWS = 128
-"""For each budget of a curve of more than a few quantiles."""
+CURVE_FEW, CURVE_DRAWS = 30, 128
+"""For more quantiles than these, every budget of a curve has so many draws at most."""
 
-OTHER_DRAWS, SLOW_DRAWS = {12: 512, math.inf: 128}, 64
-"""For mechanisms beside the one that auto takes, up to so many quantiles; and for the slow one."""
-
-MOST_QUANTILES = {"joint_exp": 400, "above_threshold": 3, "slice_quantiles": 100}
-"""Mechanisms that are slow, or hopeless, for more quantiles than this are left out of a plan."""
+OTHER_DRAWS = 512, 128
+"""The most draws of mechanisms beside the one that auto takes, for a few quantiles and for more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +82,7 @@ class Plan:
     def curve(self, mechanism: str = choice.AUTO) -> tuple[tuple[Guarantee, Estimate], ...]:
         """The errors of a mechanism at budgets below and above the planned one."""
         budgets = [scaled(self.budget, factor) for factor in FACTORS]
-        name, draws = self[mechanism].mechanism, None if len(self.q) <= FEW else CURVE_DRAWS
+        name, draws = self[mechanism].mechanism, None if len(self.q) <= CURVE_FEW else CURVE_DRAWS
         return tuple(
             (b, estimate(name, b, self.q, self.view, draws, self.intervals)) for b in budgets
         )
@@ -175,21 +171,23 @@ def planned(
     view: Reference,
     size: int,
     intervals: Intervals | None = None,
+    chosen: choice.Choice | None = None,
 ) -> Plan:
-    """The plan for a reference data set."""
+    """The plan for a reference data set; `chosen` is the choice of auto, where it was made."""
     m = choice.answers(q, intervals)
-    chosen = choice.choose(budget, m, size, view.grid)
-    found, left_out = [], {}
-    for name, mechanism in MECHANISMS.items():
-        reason = unsuited(name, budget, m)
+    chosen = chosen or choice.choose(budget, m, size, view.grid)
+    estimates, left_out = [], {}
+    for name, entry in registry.ENTRIES.items():
+        reason = unsuited(entry, budget, m)
         if not reason:
+            others = min(entry.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
+            draws = None if name == chosen.mechanism else others
             try:
-                draws = _draws(name, chosen, m)
-                found.append(estimate(name, budget, q, view, draws, intervals))
+                estimates.append(estimate(name, budget, q, view, draws, intervals))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
-        if not mechanism.profile.research_only:
+        if not entry.mechanism.profile.research_only:
             left_out[name] = reason
     held = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
     return Plan(
@@ -199,19 +197,11 @@ def planned(
         grid=view.grid.describe(),
         assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
         intervals=intervals,
-        table=tuple(sorted(found, key=lambda estimate: estimate.mean)),
+        table=tuple(sorted(estimates, key=lambda estimate: estimate.mean)),
         chosen=chosen,
         left_out=left_out,
         view=view,
     )
-
-
-def _draws(name: str, chosen: choice.Choice, m: int) -> int | None:
-    if name == chosen.mechanism:
-        return None
-    if name == RecursiveJointExp.name:
-        return SLOW_DRAWS
-    return next(draws for most, draws in OTHER_DRAWS.items() if m <= most)
 
 
 def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
@@ -223,20 +213,19 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
     return UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
 
 
-def unsuited(name: str, budget: Guarantee, m: int) -> str:
-    """Why a mechanism is not considered; nothing when it is."""
-    profile = MECHANISMS[name].profile
+def unsuited(entry: Entry, budget: Guarantee, m: int) -> str:
+    """Why a plan leaves a mechanism out; nothing when it does not."""
+    profile = entry.mechanism.profile
     if profile.research_only:
         return "research only"
     if budget.kind not in profile.kinds:
         return f"cannot meet a budget of kind {budget.kind!r}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
-    if name == RecursiveJointExp.name and RecursiveJointExp.parts(m) == 1:
-        return "the same as joint_exp for so few quantiles"
-    most = MOST_QUANTILES.get(name)
-    if most is not None and m > most:
-        return f"slow or hopeless for more than {most} quantiles"
+    if m < entry.fewest:
+        return entry.too_few
+    if m > entry.most_planned:
+        return f"slow or hopeless for more than {entry.most_planned} quantiles"
     return ""
 
 

@@ -1,20 +1,32 @@
-"""Bins of a column: public maps from values to small integers that an engine can group by.
+"""What scans ask an engine to compute: bins of values, and whether values lie in ranges.
 
-A map is double arithmetic that never overflows, never raises and does not decrease. Nothing rests
-on that but speed: a bin comes back with its own least and greatest value, and bins that overlap
-are joined (see `dpquantiles.sources.scanned`).
+Bins are small integers to group by. A map from values to bins is double arithmetic that never
+overflows, never raises and does not decrease. Only speed depends on that: a bin comes back with its
+own least and greatest value, and bins that overlap are joined (see `dpquantiles.sources.scanned`).
+
+A filter by ranges compares the value itself, not its bin, so that engines can skip what it rules
+out. NaN compares as the greatest number or not at all, so an upper end leaves it out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import Date, Datetime, measure
+from dpquantiles.kinds import INT64, Date, Datetime, measure
+from dpquantiles.sources import narwhals as nw
+
+VALUE = "x"
+"""The column of values in the frame that is scanned."""
+
+Range = tuple[Any, Any]
+"""The least and the greatest value of what is wanted, both included."""
+
+Written = TypeVar("Written")
 
 BINS = 1 << 15
 """The most bins of one scan: more would fetch less, but outgrow the caches of those who count."""
@@ -107,8 +119,6 @@ class Roots:
         return root
 
     def bin(self, position: Any, prepared: Any) -> Any:
-        import narwhals.stable.v2 as nw
-
         signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * prepared
         return (signed + self.bins / 2).floor()
 
@@ -141,24 +151,25 @@ class Pieces(NamedTuple):
 
     def bin(self, position: Any, prepared: Any) -> Any:
         """By halves, so that a row meets few comparisons."""
-        import narwhals.stable.v2 as nw
-
-        first, rest = self.pieces[: len(self.pieces) // 2], self.pieces[len(self.pieces) // 2 :]
-        if not first:
-            (piece,) = rest
+        if len(self.pieces) == 1:
+            (piece,) = self.pieces
             return piece.bin(position, piece.prepared(prepared))
-        offset = sum(piece.bins for piece in first)
-        inside = nw.when(position <= first[-1].high).then(Pieces(first).bin(position, prepared))
-        return inside.otherwise(Pieces(rest).bin(position, prepared) + offset)
+        lower, upper, edge, offset = self._halves
+        below = nw.when(position <= edge).then(lower.bin(position, prepared))
+        return below.otherwise(upper.bin(position, prepared) + offset)
 
     def sql(self, position: str) -> str:
-        first, rest = self.pieces[: len(self.pieces) // 2], self.pieces[len(self.pieces) // 2 :]
-        if not first:
-            return rest[0].sql(position)
-        offset = sum(piece.bins for piece in first)
-        below, above = Pieces(first).sql(position), Pieces(rest).sql(position)
-        edge = double(first[-1].high)
-        return f"CASE WHEN {position} <= {edge} THEN {below} ELSE {above} + {offset} END"
+        if len(self.pieces) == 1:
+            return self.pieces[0].sql(position)
+        lower, upper, edge, offset = self._halves
+        below, above = lower.sql(position), upper.sql(position)
+        return f"CASE WHEN {position} <= {double(edge)} THEN {below} ELSE {above} + {offset} END"
+
+    @property
+    def _halves(self) -> tuple["Pieces", "Pieces", float, int]:
+        """Two halves, where the lower one ends, and how many bins it has."""
+        lower, upper = halves(self.pieces)
+        return Pieces(lower), Pieces(upper), lower[-1].high, sum(piece.bins for piece in lower)
 
 
 def double(number: float) -> str:
@@ -181,3 +192,49 @@ def first_map(grid: Grid, tick: Fraction) -> Map:
         half = Fraction(1, 2)
         return Even(float((low - half) * scale), float((high + half) * scale), int(high - low) + 1)
     return Even(float(low * scale), float(high * scale))
+
+
+def halves(parts: Sequence[Written]) -> tuple[Sequence[Written], Sequence[Written]]:
+    """The first half of several parts, and the rest."""
+    return parts[: len(parts) // 2], parts[len(parts) // 2 :]
+
+
+def first_that_reaches(
+    ends: Sequence[tuple[Written, Written]], choose: Callable[[Written, Any, Any], Any]
+) -> Any:
+    """The low end of the first range that does not end below the value, as an expression.
+
+    Where the value is at most an end, `choose` takes the first of two expressions, else the second.
+    """
+    if len(ends) == 1:
+        return ends[0][0]
+    lower, upper = halves(ends)
+    ways = (first_that_reaches(lower, choose), first_that_reaches(upper, choose))
+    return choose(lower[-1][1], *ways)
+
+
+def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
+    """The rows in ranges, for engines that evaluate only the branch that a row takes."""
+    value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
+    inside = (value >= ends[0][0]) & (value <= ends[-1][1])
+    if len(ends) > 1:
+        inside &= value >= first_that_reaches(
+            ends, lambda end, below, above: nw.when(value <= end).then(below).otherwise(above)
+        )
+    return frame.filter(inside)
+
+
+def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
+    """The rows in ranges, for engines that evaluate every branch for every row."""
+    value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
+    inside = [(value >= low) & (value <= high) for low, high in ends]
+    while len(inside) > 1:  # by pairs, because engines limit how deep an expression may nest
+        pairs = zip(inside[::2], inside[1::2], strict=False)
+        inside = [first | second for first, second in pairs] + inside[len(inside) & ~1 :]
+    return frame.filter(inside[0])
+
+
+def _literal(value: Any) -> Any:
+    if isinstance(value, int) and value > INT64.max:
+        return nw.lit(value, dtype=nw.UInt64)
+    return nw.lit(value)

@@ -1,7 +1,7 @@
 """Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,43 +10,62 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpquantiles.entropy import Bits
 from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
-from dpquantiles.sources import memory
-from dpquantiles.sources.coded import coded as keys_of_pandas
-from dpquantiles.sources.numbers import (
-    POSITION,
-    Numbers,
-    as_ticks,
-    in_microseconds,
-    is_time,
-    kind_of,
-)
-from dpquantiles.sources.predicates import VALUE, any_of
-from dpquantiles.sources.tables import Table, open_table
+from dpquantiles.sources import keys, memory, units
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.bins import VALUE, Range, any_of
+from dpquantiles.sources.engine import POSITION, Engine, Numbers
+from dpquantiles.sources.queries import as_ticks
+from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
 
-def safe(table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG001
-    """Columns as they are: partitions are tables in memory."""
-    return table
+class Dask(Engine):
+    """Partitions are tables in memory, and what those can do is done there."""
+
+    name, extra, backend = "Dask", "dask", "pandas"
+
+    def safe(self, table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG002
+        return table
+
+    def numbers(self, table: Table, column: str) -> Numbers:
+        dtype, native = table.dtype(column), table.frame.to_native()
+        kind = kind_of(dtype)
+        numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
+        meta = {VALUE: native.dtypes[column] if numeric else "Int64", POSITION: "float64"}
+        convert = _doubles if numeric else _whole
+        frame = nw.from_native(native[[column]].map_partitions(convert, column, kind, meta=meta))
+        if is_time(dtype):
+            return as_ticks(frame, _in_microseconds(dtype), self)
+        numbers = Numbers(frame, kind, self)
+        if not isinstance(kind, DecimalUnits):
+            return numbers
+        return replace(numbers, tick=measure(kind), array=lambda cells: _decimals(cells, kind))
+
+    def coded(self, table: Table, types: Mapping[str, str]) -> Any:
+        native, meta = table.frame.to_native(), _coded(table.frame.to_native()._meta, types)
+        return nw.from_native(native.map_partitions(_coded, types, meta=meta))
+
+    def bound_rows(
+        self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
+    ) -> Table:
+        """In memory, because Dask cannot number rows within units."""
+        needed = dict.fromkeys((unit, *columns))
+        collected = Table(self.collected(table.frame.select(*needed)))
+        return units.bound_rows(collected, unit, rows, columns, bits)
+
+    def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
+        return any_of(frame, ranges)
+
+    def is_derived(self, native: Any) -> bool:
+        return not all(map(_is_plain, native.expr.walk()))
+
+    def kept(self, native: Any) -> AbstractContextManager[Any]:
+        """By the workers."""
+        return nullcontext(native.persist())
 
 
-def numbers(table: Table, name: str) -> Numbers:
-    """A column as Dask compares and bins it."""
-    import narwhals.stable.v2 as nw
-
-    dtype, native = table.dtype(name), table.frame.to_native()
-    kind, raw = kind_of(dtype), native.dtypes[name]
-    numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
-    meta = {VALUE: raw if numeric else "Int64", POSITION: "float64"}
-    parts = native[[name]].map_partitions(_values if numeric else _whole, name, kind, meta=meta)
-    frame = nw.from_native(parts)
-    found = as_ticks(frame, in_microseconds(dtype)) if is_time(dtype) else Numbers(frame, kind)
-    if isinstance(kind, DecimalUnits):
-        found = replace(found, tick=measure(kind), array=lambda units: _decimals(units, kind))
-    return replace(found, keep=any_of, collect=_collect, engine="Dask", extra="dask")
-
-
-def _values(part: Any, name: str, _: Kind) -> Any:
+def _doubles(part: Any, name: str, _: Kind) -> Any:
     """One partition of numbers; missing ones have the position zero."""
     double = column(REAL, memory.read(part[name]).values)
     missing = np.False_ if double.missing is None else double.missing
@@ -56,44 +75,33 @@ def _values(part: Any, name: str, _: Kind) -> Any:
 
 def _whole(part: Any, name: str, kind: Kind) -> Any:
     """One partition of other types, as the whole numbers of their kind."""
-    found = column(kind, memory.read(part[name]).values)
-    numbers = found.numbers.astype(np.int64)
-    missing = np.zeros(len(part), dtype=bool) if found.missing is None else found.missing
+    converted = column(kind, memory.read(part[name]).values)
+    numbers = converted.numbers.astype(np.int64)
+    missing = np.zeros(len(part), dtype=bool) if converted.missing is None else converted.missing
     whole = pd.arrays.IntegerArray(numbers, missing)
     return pd.DataFrame({VALUE: whole, POSITION: numbers.astype(np.float64)}, index=part.index)
 
 
-def _decimals(units: Any, kind: Kind) -> NDArray[Any]:
-    return np.array([kind.value(unit) for unit in units.to_list()], dtype=object)
+def _in_microseconds(dtype: Any) -> Any:
+    """The same type of time, dates excepted, counted in microseconds."""
+    if dtype == nw.Datetime:
+        return nw.Datetime("us", dtype.time_zone)
+    return nw.Duration("us") if dtype == nw.Duration else dtype
 
 
-def _collect(frame: Any) -> Any:
-    return frame.collect(backend="pandas")
-
-
-def coded(table: Table, types: Mapping[str, str]) -> Any:
-    """The frame with columns of keys as codes, partition by partition as pandas has them."""
-    import narwhals.stable.v2 as nw
-
-    native = table.frame.to_native()
-    return nw.from_native(native.map_partitions(_coded, types, meta=_coded(native._meta, types)))
+def _decimals(cells: Any, kind: Kind) -> NDArray[Any]:
+    return np.array([kind.value(cell) for cell in cells.to_list()], dtype=object)
 
 
 def _coded(part: Any, types: Mapping[str, str]) -> Any:
-    return keys_of_pandas(open_table(part), types).to_native()
-
-
-@contextmanager
-def pinned(frame: Any) -> Iterator[Any]:
-    """A frame whose rows stand still: held by the workers, where it is more than parts of files."""
-    yield frame if all(map(_is_plain, frame.expr.walk())) else frame.persist()
+    return keys.coded(open_table(part), types).to_native()
 
 
 def _is_plain(step: Any) -> bool:
     """Whether a step gives the same rows at every run; functions of the user's may not."""
-    names = {known.__name__ for known in type(step).__mro__}
-    known = "Blockwise" in names and "Sample" not in names
-    return "FromGraph" in names or (known and not any(map(_is_foreign, step.operands)))
+    names = {base.__name__ for base in type(step).__mro__}
+    blockwise = "Blockwise" in names and "Sample" not in names
+    return "FromGraph" in names or (blockwise and not any(map(_is_foreign, step.operands)))
 
 
 def _is_foreign(operand: Any) -> bool:

@@ -9,6 +9,8 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.tables import Table
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin")
@@ -17,20 +19,17 @@ BACKENDS = ("pandas", "polars", "pyarrow", "modin")
 LONGEST = dt.timedelta(microseconds=2**62)
 """Lengths of time within this fit into every library."""
 
-COLLECTED = {"dask": "pandas"}
-"""Where results of engines that hold none themselves go; all others to PyArrow."""
-
 
 def backend_of(table: Table) -> str:
     """The library of the results for a table: its own, or the one that collects it."""
-    return table.engine if table.engine in BACKENDS else COLLECTED.get(table.engine, "pyarrow")
+    if table.lazy:
+        return engine_of(table).backend
+    return table.engine if table.engine in BACKENDS else "pyarrow"
 
 
 def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
     """Columns as a frame of a library."""
     require.choice(BACKENDS, backend=backend)
-    import narwhals.stable.v2 as nw
-
     lists = {name: _held(values) for name, values in columns.items()}
     try:
         return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]

@@ -13,15 +13,14 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
-from dpquantiles.sources.coded import coded, codes
-from dpquantiles.sources.keys import Key, KeyColumns, as_columns
-from dpquantiles.sources.lazy import LazyColumn, pinned
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.scan import collected, require_same
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView, stand_in
 from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
@@ -55,8 +54,6 @@ def grouped_rows(
 
     What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
     """
-    import narwhals.stable.v2 as nw
-
     names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
     given = zip(columns.by, names, strict=True)
     parts = [_spelled(table, by).alias(name) for by, name in given]
@@ -78,8 +75,6 @@ def grouped_rows(
 
 def _spelled(table: Table, column: str) -> Any:
     """A column of names; Arrow's dictionaries as text, because not all of them can be cut."""
-    import narwhals.stable.v2 as nw
-
     coded = table.dtype(column) == nw.Categorical and not table.lazy
     spelled = coded and not has_codes(table.frame[column])
     return nw.col(column).cast(nw.String) if spelled else nw.col(column)
@@ -87,8 +82,6 @@ def _spelled(table: Table, column: str) -> Any:
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
     """The rows whose keys are among these, part by part."""
-    import narwhals.stable.v2 as nw
-
     # Polars warns of columns in place of lists, lazy tables take none; others need their types.
     schema = frame.collect_schema()
     as_lists = isinstance(frame, nw.LazyFrame) or frame.implementation.is_polars()
@@ -116,22 +109,18 @@ class GroupedRows:
     @contextmanager
     def pinned(self) -> Iterator["GroupedRows"]:
         """The same rows, which stand still while the body runs."""
-        if not self.table.lazy or not isinstance(self.source, LazyColumn):
+        if not self.table.lazy:
             yield self
             return
-        with pinned(self.source.numbers, self.table.frame) as frame:
+        with engine_of(self.table).pinned(self.table.frame) as frame:
             yield replace(self, table=replace(self.table, frame=frame))
 
     def _collected(self, frame: Any) -> Any:
-        if not self.table.lazy or not isinstance(self.source, LazyColumn):
-            return frame
-        return collected(self.source.numbers, frame)
+        return engine_of(self.table).collected(frame) if self.table.lazy else frame
 
     @cached_property
     def counts(self) -> dict[Key, int]:
         """The codes of all keys that occur, ascending, and how many rows each has."""
-        import narwhals.stable.v2 as nw
-
         sizes = [nw.len().alias(COUNT)]
         if self.table.lazy:
             # Values are read as well: a line of a CSV file counts where all that is asked for of it
@@ -179,14 +168,12 @@ class GroupedRows:
 
     def _expect(self, keys: Sequence[Key], sizes: Ints) -> None:
         """Refuse groups of other sizes than the rows that were counted."""
-        if self.table.lazy and isinstance(self.source, LazyColumn):
+        if self.table.lazy:
             counted = [self.counts.get(key, 0) for key in keys]
-            require_same(self.source.numbers, same=sizes.tolist() == counted)
+            engine_of(self.table).require_same(same=sizes.tolist() == counted)
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of every row, by its place in the list, and its value; other rows left out."""
-        import narwhals.stable.v2 as nw
-
         schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
         coded = nw.from_dict(

@@ -8,12 +8,9 @@ from typing import Any
 from dpquantiles.errors import InvalidType
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column
-from dpquantiles.sources.declared import domain_of
-from dpquantiles.sources.numbers import Numbers
-from dpquantiles.sources.scan import held
+from dpquantiles.sources.engine import Numbers, engine_of
 from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
-from dpquantiles.sources.values import engine_of, safe
 from dpquantiles.views import SortedView, filled, stand_in
 
 
@@ -31,12 +28,10 @@ class LazyColumn:
         table.dtype(name)
         engine = engine_of(table)
         try:
-            column = safe(table.select([name]), [name])
-            numbers = engine.numbers(column, name)
+            numbers = engine.numbers(engine.safe(table.select([name]), [name]), name)
         except InvalidType as error:
             raise InvalidType(f"column {name!r}: {error}") from None
-        stated = table.domains.get(name) or column.domains.get(name) or numbers.domain
-        return cls(numbers, stated or domain_of(table.dtype(name)))
+        return cls(numbers, table.domains.get(name) or engine.domain(table, name))
 
     @property
     def kind(self) -> Kind:
@@ -55,8 +50,8 @@ class LazyColumn:
 
     @contextmanager
     def pinned(self) -> Iterator["LazyColumn"]:
-        """The same column of records that stand still, as far as the engine can hold them."""
-        with pinned(self.numbers, self.numbers.frame) as frame:
+        """The same column of records that stand still, as far as the engine can keep them."""
+        with self.numbers.engine.pinned(self.numbers.frame) as frame:
             yield replace(self, numbers=replace(self.numbers, frame=frame))
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
@@ -68,19 +63,3 @@ class LazyColumn:
         self.check(grid, missing)
         present = ScannedView(self.numbers, grid)
         return filled(present, missing, present.missing), present.n + present.missing
-
-
-@contextmanager
-def pinned(numbers: Numbers, frame: Any) -> Iterator[Any]:
-    """A lazy frame on the engine of these numbers whose records stand still while the body runs.
-
-    All scans of one release must see one set of records. Databases read them in one transaction.
-    What is computed from tables rather than read from them, such as groups, joins and samples, may
-    come out differently whenever it is computed, so it is kept once it was. Plans tell which is
-    which, and plans are public. What no engine can hold, such as files that are replaced, is found
-    by `ScannedView`, which compares scans.
-    """
-    import narwhals.stable.v2 as nw
-
-    with held(numbers, engine_of(Table(frame)).pinned(frame.to_native())) as native:
-        yield nw.from_native(native)

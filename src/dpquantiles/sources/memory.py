@@ -11,30 +11,11 @@ from numpy.typing import NDArray
 from dpquantiles.errors import InvalidType, MissingBackend
 from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import (
-    ANYTHING,
-    BOOLEAN,
-    DATE,
-    DURATION,
-    INTEGER,
-    REAL,
-    Datetime,
-    DecimalUnits,
-    Domain,
-    Kind,
-    as_array,
-    infer,
-    unsupported,
-    zone_by_name,
-)
+from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
-from dpquantiles.kinds.numbers import DEFAULT_PLACES
-from dpquantiles.sources.declared import domain_of
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
-
-WIDEST_DECIMAL = 18
-"""Decimals of up to this many digits fit in 64 bits at their declared scale."""
-
 
 UNDECLARED = ("object", "null")
 """Types of columns, as their libraries call them, that leave it to the records."""
@@ -122,8 +103,6 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 def _series(data: Any) -> Any:
     """A Narwhals Series, or None for what has no type but that of its records."""
-    import narwhals.stable.v2 as nw
-
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
@@ -134,8 +113,6 @@ def _series(data: Any) -> Any:
 
 def _known(data: Any) -> Any:
     """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
-    import narwhals.stable.v2 as nw
-
     known = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
         raise InvalidType("data must be one column, got a table; name it: column='...'")
@@ -165,42 +142,25 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
     if str(declared).lower() in UNDECLARED:
         return _of_array(as_array(series.to_list()), stated)
     if hasattr(declared, "scale"):
-        kind, domain = DecimalUnits(places(declared)), decimals(declared.precision, declared.scale)
-        return TypedColumn(as_array(series.to_list()), kind, domain)
-    return _read_declared(series, declared)._replace(domain=domain_of(series.dtype))
+        units, domain = DecimalUnits(places(declared)), decimals(declared.precision, declared.scale)
+        return TypedColumn(as_array(series.to_list()), units, domain)
+    kind = kind_of(series.dtype, declared)
+    return TypedColumn(_values(series), kind, domain_of(series.dtype))
 
 
-def _read_declared(series: Any, declared: Any) -> TypedColumn:
-    import narwhals.stable.v2 as nw
-
+def _values(series: Any) -> NDArray[Any]:
+    """The records of a declared type as NumPy holds them."""
     dtype = series.dtype
-    if dtype.is_float():
-        return TypedColumn(series.to_numpy().astype(np.float64), REAL)
     if dtype in (nw.Int128, nw.UInt128):
-        return TypedColumn(as_array(series.to_list()), INTEGER)
-    if dtype.is_integer():
-        return TypedColumn(_masked(series, 0), INTEGER)
-    if dtype == nw.Boolean:
-        return TypedColumn(_masked(series, False), BOOLEAN)
-    if dtype in (nw.Date, nw.Datetime, nw.Duration):
-        return _read_times(series)
-    if dtype in (nw.Categorical, nw.Enum):
-        raise unsupported("categories; cast them to the type of their values first")
-    raise unsupported(f"a column of {'text' if dtype == nw.String else declared}")
-
-
-def _read_times(series: Any) -> TypedColumn:
-    import narwhals.stable.v2 as nw
-
-    if series.dtype == nw.Date:
-        days = _masked(series.cast(nw.Int32), 0)
-        return TypedColumn(days.astype(np.int64).view("datetime64[D]"), DATE)
-    if series.dtype == nw.Duration:
-        return TypedColumn(series.to_numpy(), DURATION)
-    if series.dtype.time_zone is None:
-        return TypedColumn(series.to_numpy(), Datetime())
-    moments = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return TypedColumn(moments.to_numpy(), Datetime(zone_by_name(series.dtype.time_zone)))
+        return as_array(series.to_list())
+    if dtype.is_integer() or dtype == nw.Boolean:
+        return _masked(series, False if dtype == nw.Boolean else 0)
+    if dtype == nw.Date:
+        return _masked(series.cast(nw.Int32), 0).astype(np.int64).view("datetime64[D]")
+    if dtype == nw.Datetime and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values: NDArray[Any] = series.to_numpy()
+    return values.astype(np.float64) if dtype.is_float() else values
 
 
 def _declared_type(native: Any) -> Any:
@@ -215,13 +175,6 @@ def _masked(series: Any, stand_in: object) -> NDArray[Any]:
         series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
     )
     return array
-
-
-def places(declared: Any) -> int:
-    """Decimal places that leave room for large numbers in 64 bits."""
-    if declared.precision <= WIDEST_DECIMAL:
-        return int(declared.scale)
-    return min(int(declared.scale), DEFAULT_PLACES)
 
 
 def as_arrow(series: Any) -> Any:

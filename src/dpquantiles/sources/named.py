@@ -93,11 +93,3 @@ class Named:
         if not paths:
             raise FileNotFoundError(f"no such file: '{self.name}'; check the path")
         return Size(len(paths), sum(map(os.path.getsize, paths)))
-
-    def rows(self) -> int | None:
-        """How many rows there are, where the footers of files tell."""
-        if not self.is_parquet:
-            return None
-        from dpquantiles.sources import relations
-
-        return relations.parquet_rows(self.name)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -11,21 +10,12 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
-from dpquantiles.sources.bins import Map, double
-from dpquantiles.sources.declared import domain_of
-from dpquantiles.sources.numbers import (
-    BIN,
-    COUNT,
-    HIGH,
-    LOW,
-    MISSING,
-    Numbers,
-    as_numbers,
-    as_ticks,
-    is_time,
-)
-from dpquantiles.sources.predicates import VALUE, Range
-from dpquantiles.sources.tables import Table
+from dpquantiles.kinds import Domain
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
+from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, Numbers
+from dpquantiles.sources.queries import QueryEngine
+from dpquantiles.sources.tables import Table, domain_of
 
 MOST_PARTS = 16
 """The most partitions that bins are shuffled into; there are no more bins than one could hold."""
@@ -38,63 +28,86 @@ COMPILED = 100
 So more ranges are asked for by several filters, each of which reads the table."""
 
 
-def safe(table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG001
-    """Columns as they are."""
-    return table
+class Spark(QueryEngine):
+    """Cells are columns of Spark, most of them written as text: every operation is a call."""
 
+    name, extra = "Spark", "spark"
 
-def numbers(table: Table, column: str) -> Numbers:
-    """A column as Spark compares and bins it."""
-    import narwhals.stable.v2 as nw
+    def with_cells(self, native: Any, cells: Mapping[str, Any]) -> Any:
+        return native.withColumns(dict(cells))
 
-    native, dtype = table.frame.to_native(), table.dtype(column)
-    if isinstance(native.schema[column].dataType, DayTimeIntervalType):
-        dtype = nw.Duration("us")
-    if is_time(dtype):
-        ticks = native.select(F.expr(_ticks(quoted(column), dtype)).alias(VALUE))
-        found = as_ticks(nw.from_native(ticks), dtype)
-    else:
-        found = as_numbers(table, column)
-    return replace(
-        found,
-        domain=domain_of(dtype),
-        keep=_keep,
-        grouped=_grouped,
-        collect=_collect,
-        engine="Spark",
-        extra="spark",
-    )
+    def dtype(self, table: Table, column: str) -> Any:
+        """Narwhals does not know intervals of Spark."""
+        stated = table.frame.to_native().schema[column].dataType
+        interval = isinstance(stated, DayTimeIntervalType)
+        return nw.Duration("us") if interval else table.dtype(column)
+
+    def domain(self, table: Table, column: str) -> Domain:
+        return domain_of(self.dtype(table, column))
+
+    def times(self, table: Table, column: str, dtype: Any) -> Numbers:
+        name = quoted(column)
+        if dtype == nw.Date:
+            return self.ticks(table, self.day_code(table.frame.to_native(), column), dtype)
+        if dtype == nw.Duration:
+            sql = f"CAST(CAST({name} AS DECIMAL(30, 6)) * 1000000 AS BIGINT)"
+        elif dtype.time_zone is None:
+            sql = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {name})"
+        else:
+            sql = f"unix_micros({name})"
+        return self.ticks(table, F.expr(sql), dtype)
+
+    def text_code(self, native: Any, column: str) -> Any:  # noqa: ARG002
+        return F.expr(f"CAST({quoted(column)} AS BINARY)")
+
+    def day_code(self, native: Any, column: str) -> Any:  # noqa: ARG002
+        return F.expr(f"CAST(unix_date({quoted(column)}) AS BIGINT)")
+
+    def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> Any:  # noqa: ARG002
+        """Spark passes over nulls, so which cells are null is hashed as well."""
+        cells = [F.col(quoted(column)) for column in columns]
+        return F.xxhash64(F.lit(key), *cells, *map(F.isnull, cells))
+
+    def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
+        native = frame.to_native()
+        parts = [ranges[start : start + COMPILED] for start in range(0, len(ranges), COMPILED)]
+        kept = (native.filter(_condition(part)) for part in parts)
+        return nw.from_native(reduce(type(native).union, kept))
+
+    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
+        """As text: what Narwhals writes takes long to plan, and is too long to compile."""
+        native = frame.to_native()
+        floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
+        missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
+        place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
+        bin_of = F.expr(f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}")
+        cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
+        return nw.from_native(in_few_parts(native.groupBy(bin_of).agg(*map(F.expr, cells))))
+
+    def is_derived(self, native: Any) -> bool:
+        """What the user keeps is left as it is."""
+        kept = native.storageLevel
+        if kept.useMemory or kept.useDisk:
+            return False
+        try:
+            plan = native._jdf.queryExecution().optimizedPlan()
+            return not (plan.deterministic() and plan.subqueriesAll().isEmpty() and _is_plain(plan))
+        except Exception:  # behind Connect there is no plan to look at
+            return True
+
+    @contextmanager
+    def kept(self, native: Any) -> Iterator[Any]:
+        """By the workers."""
+        native.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield native
+        finally:
+            native.unpersist()
 
 
 def quoted(name: str) -> str:
     """A name as Spark's SQL takes it, whatever it holds."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def _ticks(name: str, dtype: Any) -> str:
-    """Days of dates, else microseconds."""
-    import narwhals.stable.v2 as nw
-
-    if dtype == nw.Date:
-        return f"CAST(unix_date({name}) AS BIGINT)"
-    if dtype == nw.Duration:
-        return f"CAST(CAST({name} AS DECIMAL(30, 6)) * 1000000 AS BIGINT)"
-    if dtype.time_zone is None:
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {name})"
-    return f"unix_micros({name})"
-
-
-def _grouped(frame: Any, bins: Map) -> Any:
-    """As text, too: what Narwhals writes takes long to plan, and is too long to compile."""
-    import narwhals.stable.v2 as nw
-
-    native = frame.to_native()
-    floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
-    missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
-    place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
-    bin_of = F.expr(f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}")
-    cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
-    return nw.from_native(in_few_parts(native.groupBy(bin_of).agg(*map(F.expr, cells))))
 
 
 def in_few_parts(query: Any) -> Any:
@@ -117,27 +130,11 @@ def in_few_parts(query: Any) -> Any:
     return type(query)(copied, session) if exchanges == 1 else query
 
 
-def _keep(frame: Any, ranges: Sequence[Range]) -> Any:
-    """The rows in ranges, by halves; as text, because every operation on a column is a call."""
-    import narwhals.stable.v2 as nw
-
-    native = frame.to_native()
-    parts = [ranges[start : start + COMPILED] for start in range(0, len(ranges), COMPILED)]
-    return nw.from_native(reduce(type(native).union, (_within(native, part) for part in parts)))
-
-
-def _within(native: Any, ranges: Sequence[Range]) -> Any:
+def _condition(ranges: Sequence[Range]) -> str:
+    """Whether a value lies in one of these ranges, by halves: few comparisons for each row."""
     ends = [(_literal(low), _literal(high)) for low, high in ranges]
-    whole = f"{VALUE} >= {ends[0][0]} AND {VALUE} <= {ends[-1][1]}"
-    return native.filter(f"{whole} AND {VALUE} >= {_low(ends)}")
-
-
-def _low(ends: Sequence[tuple[str, str]]) -> str:
-    """The low end of the first range that does not end below the value."""
-    if len(ends) == 1:
-        return ends[0][0]
-    lower, upper = ends[: len(ends) // 2], ends[len(ends) // 2 :]
-    return f"if({VALUE} <= {lower[-1][1]}, {_low(lower)}, {_low(upper)})"
+    low = first_that_reaches(ends, lambda end, *ways: f"if({VALUE} <= {end}, {', '.join(ways)})")
+    return f"{VALUE} >= {ends[0][0]} AND {VALUE} <= {ends[-1][1]} AND {VALUE} >= {low}"
 
 
 def _literal(value: float | int | Decimal) -> str:
@@ -147,63 +144,6 @@ def _literal(value: float | int | Decimal) -> str:
     if isinstance(value, int):
         return f"CAST('{value}' AS BIGINT)"
     return double(value)
-
-
-def _collect(frame: Any) -> Any:
-    return frame.collect(backend="pyarrow")
-
-
-def coded(table: Table, types: Mapping[str, str]) -> Any:
-    """The frame with columns of keys as codes: the bytes of text, the days of dates."""
-    import narwhals.stable.v2 as nw
-
-    native = table.frame.to_native()
-    for name, stated in types.items():
-        own = quoted(name)
-        sql = {"str": f"CAST({own} AS BINARY)", "date": _ticks(own, nw.Date())}.get(stated, own)
-        native = native.withColumn(name, F.expr(sql))
-    return nw.from_native(native)
-
-
-def named(table: Table, _: str) -> Any:
-    """The frame with a column of units as Spark keeps them apart: as it is."""
-    return table.frame
-
-
-def hashed(table: Table, columns: Sequence[str], name: str, key: int) -> Any:
-    """The native frame with one more column: a hash of these cells of each row, by a key.
-
-    Spark passes over nulls, so which cells are null is hashed as well.
-    """
-    cells = [F.col(quoted(column)) for column in columns]
-    null = [F.isnull(cell) for cell in cells]
-    return table.frame.to_native().withColumn(name, F.xxhash64(F.lit(key), *cells, *null))
-
-
-@contextmanager
-def pinned(native: Any) -> Iterator[Any]:
-    """A frame whose rows stand still: kept by the workers, where they are more than rows of tables.
-
-    What the user keeps is left as it is.
-    """
-    kept = native.storageLevel
-    if kept.useMemory or kept.useDisk or not _is_derived(native):
-        yield native
-        return
-    native.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield native
-    finally:
-        native.unpersist()
-
-
-def _is_derived(native: Any) -> bool:
-    """Whether rows are computed from more than a row each, or by chance; the plan tells."""
-    try:
-        plan = native._jdf.queryExecution().optimizedPlan()
-        return not (plan.deterministic() and plan.subqueriesAll().isEmpty() and _is_plain(plan))
-    except Exception:  # behind Connect there is no plan to look at
-        return True
 
 
 def _is_plain(plan: Any) -> bool:

@@ -13,6 +13,7 @@ from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
 from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
 from dpquantiles.sources import layouts
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.cells import read_cells
 from dpquantiles.sources.duckdb import duckdb, quoted
 from dpquantiles.sources.files import (
@@ -66,8 +67,6 @@ def _table(
     relation: Any, connection: Any, origin: str | None = None, listing: Listing = nearest
 ) -> Table:
     """A relation on a connection of our own, which tells how far its running query is."""
-    import narwhals.stable.v2 as nw
-
     connection.execute("SET preserve_insertion_order = false")  # order is of no use here
     return Table(
         nw.from_native(relation),
@@ -110,7 +109,15 @@ def open_parquet(names: str) -> Table:
         for files in _same_footers(connection, _files(connection, names))
     ]
     listing = layouts.refusal(found, nearest)
-    return _table(_joined(connection, names, found), connection, names, listing)
+    table = _table(_joined(connection, names, found), connection, names, listing)
+    return replace(table, rows=lambda: _rows(connection, names))
+
+
+def _rows(connection: Any, names: str) -> int:
+    """How many rows Parquet files hold, by their footers."""
+    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
+    (rows,) = _read(names, lambda: connection.execute(query, [names]).fetchone())
+    return int(rows or 0)
 
 
 def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
@@ -158,8 +165,6 @@ def open_csv(names: str) -> Table:
 
 def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> Table:
     """Columns of CSV files in the stated type, or in the types that samples of their cells tell."""
-    import narwhals.stable.v2 as nw
-
     relation = table.frame.to_native()
     typed, domains = {}, {}
     for column in columns:
@@ -272,10 +277,3 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
 
 def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-def parquet_rows(names: str) -> int:
-    """How many rows Parquet files hold, by their footers."""
-    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: _connect().execute(query, [names]).fetchone())
-    return int(rows or 0)

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import column
-from dpquantiles.sources.bins import Even, Pieces, first_map
-from dpquantiles.sources.numbers import Numbers
-from dpquantiles.sources.predicates import Range
-from dpquantiles.sources.scan import Counts, count_bins, fetch, require_same
+from dpquantiles.sources.bins import Even, Pieces, Range, first_map
+from dpquantiles.sources.engine import Counts, Numbers
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.views.protocol import Ints
 
@@ -40,7 +38,7 @@ class ScannedView:
         self.scans = 1
         self._numbers = numbers
         self._refinements = 0
-        counted = count_bins(numbers, first_map(grid, numbers.tick))
+        counted = numbers.count_bins(first_map(grid, numbers.tick))
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
@@ -102,20 +100,22 @@ class ScannedView:
     def _refine(self, runs: list[Run]) -> None:
         pieces = [self._piece(run) for run in runs]
         bins = Pieces.of([(piece.low, piece.high) for piece in pieces])
-        finer = self._segmented(count_bins(self._numbers, bins, [self._range(r) for r in runs]))
+        finer = self._segmented(self._numbers.count_bins(bins, [self._range(r) for r in runs]))
         wholes = self._segments.joined(runs)
-        require_same(self._numbers, same=wholes.filled_by(finer.low, finer.high, finer.counts))
+        same = wholes.filled_by(finer.low, finer.high, finer.counts)
+        self._numbers.engine.require_same(same=same)
         self._segments = self._segments.replaced(self._segments.covered(runs), finer)
         self._refinements += 1
         self.scans += 1
 
     def _fetch(self, runs: list[Run]) -> None:
-        values = fetch(self._numbers, [self._range(run) for run in runs])
-        found = np.sort(self.grid.encode(self._as_numbers(values)))
+        values = self._numbers.fetch([self._range(run) for run in runs])
+        steps = np.sort(self.grid.encode(self._as_numbers(values)))
         covered = self._segments.covered(runs)
-        asked = Segments._make(array[covered] for array in self._segments)
-        require_same(self._numbers, same=asked.filled_by(found, found, np.ones_like(found)))
-        self._pool = np.sort(np.concatenate([self._pool, found]))
+        wanted = Segments._make(array[covered] for array in self._segments)
+        same = wanted.filled_by(steps, steps, np.ones_like(steps))
+        self._numbers.engine.require_same(same=same)
+        self._pool = np.sort(np.concatenate([self._pool, steps]))
         self._segments = self._segments._replace(held=self._segments.held | covered)
         self.scans += 1
 

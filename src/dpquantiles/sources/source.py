@@ -21,13 +21,13 @@ from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.privacy import Units
 from dpquantiles.sources import files, memory, tables
-from dpquantiles.sources.lazy import LazyColumn, pinned
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory, TypedColumn
 from dpquantiles.sources.named import Named
-from dpquantiles.sources.scan import collected
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, units_beside
-from dpquantiles.sources.values import safe
 from dpquantiles.views import SortedView
 
 MOST_VALUES = 10_000_000
@@ -188,7 +188,7 @@ class WholeTable:
         return _in_zone(source, self.stated)
 
     def rows(self, source: Source) -> int | None:
-        return source.length if self.file is None else self.file.rows()
+        return self.table.rows() if self.table.rows else source.length
 
     def typed(self, columns: Sequence[str]) -> "WholeTable":
         if not self.is_text:
@@ -237,17 +237,17 @@ def pinned_columns(
         if len(columns) == 1 and isinstance(missing, str) and missing == "drop":
             rows = present(rows, columns[0])
         rows = bound_rows(rows, unit, units.rows, columns, bits)
-    with _pinned_table(rows.select(columns), columns) as still_rows:
+    with _pinned_table(rows.select(columns)) as still_rows:
         fetched = _fetched(still_rows, columns) if len(columns) > 1 else still_rows
         yield {name: column_of(fetched, name, source.kind) for name, source in sources.items()}
 
 
 @contextmanager
-def _pinned_table(rows: Table, columns: Sequence[str]) -> Iterator[Table]:
+def _pinned_table(rows: Table) -> Iterator[Table]:
     if not rows.lazy:
         yield rows
         return
-    with pinned(LazyColumn.of(rows, columns[0]).numbers, rows.frame) as frame:
+    with engine_of(rows).pinned(rows.frame) as frame:
         yield replace(rows, frame=frame)
 
 
@@ -256,12 +256,10 @@ def _fetched(table: Table, columns: Sequence[str]) -> Table:
 
     Else each is scanned where it is. The number of rows decides on the work alone.
     """
-    import narwhals.stable.v2 as nw
-
     if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
         return table
-    numbers = LazyColumn.of(table, columns[0]).numbers
-    rows = collected(numbers, table.frame.select(nw.len().alias("rows")))["rows"][0]
+    engine = engine_of(table)
+    rows = engine.collected(table.frame.select(nw.len().alias("rows")))["rows"][0]
     if int(rows) * len(columns) > MOST_VALUES:
         return table
-    return Table(collected(numbers, safe(table.select(columns), columns).frame))
+    return Table(engine.collected(safe(table.select(columns), columns).frame))

@@ -1,13 +1,35 @@
-"""Tables of any library that Narwhals knows, in memory or lazy, opened without reading a record."""
+"""Tables of any library that Narwhals knows, and what their schemas say; no record is read."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
-from dpquantiles.kinds import Domain
+from dpquantiles.kinds import (
+    ANYTHING,
+    BOOLEAN,
+    DATE,
+    DURATION,
+    INTEGER,
+    REAL,
+    Datetime,
+    DecimalUnits,
+    Domain,
+    Kind,
+    unsupported,
+    zone_by_name,
+)
+from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, times
+from dpquantiles.kinds.numbers import DEFAULT_PLACES
+from dpquantiles.sources import narwhals as nw
+
+WIDEST_DECIMAL = 18
+"""Decimals of up to this many digits fit in 64 bits at their declared scale."""
+
+SIZED = re.compile(r"(U?Int|Float)(\d+)")
 
 PANDAS_LIKE = ("pandas", "modin", "dask")
 MOST_NAMES = 20
@@ -49,6 +71,8 @@ class Table:
     """Of columns that were text: what they can hold, which their types do not tell."""
     percent: Callable[[], float] | None = field(default=None, compare=False)
     """How much of the running scan is done, 0 to 100, where the engine can tell."""
+    rows: Callable[[], int] | None = field(default=None, compare=False)
+    """How many rows there are, where metadata tell."""
     origin: str | None = None
     """The files that it was opened from, if any."""
 
@@ -60,8 +84,6 @@ class Table:
     @property
     def lazy(self) -> bool:
         """Whether records stay with the engine until they are asked for."""
-        import narwhals.stable.v2 as nw
-
         return isinstance(self.frame, nw.LazyFrame)
 
     @property
@@ -86,8 +108,6 @@ class Table:
         Narwhals takes Arrow's dictionaries of bytes for categories and its views of text for text;
         but not all bytes are text, and Arrow does little with views.
         """
-        import narwhals.stable.v2 as nw
-
         dtype, native, declared = self.dtype(column, parameter), self.frame.to_native(), None
         if self.engine == "pyarrow":
             declared = native.schema.field(column).type
@@ -107,8 +127,6 @@ def find_table(data: Any) -> Table | None:
     """Data as a table; None for what is none, such as an array, a list or a single column."""
     if data is None or isinstance(data, (list, tuple, dict, int, float)):
         return None
-    import narwhals.stable.v2 as nw
-
     if isinstance(data, Table):
         return data
     known = nw.from_native(data, pass_through=True, allow_series=True)
@@ -124,3 +142,54 @@ def open_table(data: Any) -> Table:
             f"a column is named, got an object of type {type(data).__name__}"
         )
     return table
+
+
+def kind_of(dtype: Any, declared: Any = None) -> Kind:
+    """The kind of a type of Narwhals; TypeError when it has no quantiles here.
+
+    The message calls it as its own library does, where that is told by `declared`.
+    """
+    if isinstance(dtype, nw.Decimal):
+        return DecimalUnits(places(dtype))
+    if isinstance(dtype, nw.Datetime):
+        return Datetime(None if dtype.time_zone is None else zone_by_name(dtype.time_zone))
+    simple: dict[Any, Kind] = {nw.Boolean: BOOLEAN, nw.Date: DATE, nw.Duration: DURATION}
+    for stated, kind in simple.items():
+        if dtype == stated:
+            return kind
+    if dtype.is_integer():
+        return INTEGER
+    if dtype.is_float():
+        return REAL
+    if dtype in (nw.Categorical, nw.Enum):
+        raise unsupported("categories; cast them to the type of their values first")
+    called = dtype if declared is None else declared
+    raise unsupported(f"a column of {'text' if dtype == nw.String else called}")
+
+
+def places(declared: Any) -> int:
+    """Decimal places that leave room for large numbers in 64 bits."""
+    scale = int(declared.scale)
+    return scale if declared.precision <= WIDEST_DECIMAL else min(scale, DEFAULT_PLACES)
+
+
+def is_time(dtype: Any) -> bool:
+    """Whether values are days, points in time or lengths of time."""
+    return dtype in (nw.Date, nw.Datetime, nw.Duration)
+
+
+def domain_of(dtype: Any) -> Domain:
+    """What a type of Narwhals can hold; anything where it does not say."""
+    if dtype == nw.Boolean:
+        return TRUTHS
+    if dtype == nw.Date:
+        return days(32)
+    if isinstance(dtype, nw.Decimal):
+        return decimals(dtype.precision, dtype.scale)
+    if isinstance(dtype, (nw.Datetime, nw.Duration)):
+        return times("datetime" if dtype == nw.Datetime else "duration", dtype.time_unit)
+    sized = SIZED.fullmatch(str(dtype))
+    if sized is None:
+        return ANYTHING
+    name, bits = sized.groups()
+    return floats(int(bits)) if name == "Float" else integers(int(bits), signed=name == "Int")

@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import Table, short
-from dpquantiles.sources.values import engine_of, safe
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that compare with each other and never raise."""
 
-_NAMES = ("order", "absent", "u", "row", "copy")
-ORDER, ABSENT, UNIT, ROW, COPY = (f"dpq_{name}" for name in _NAMES)
+UNIT, ABSENT, ROW = "dpq_u", "dpq_absent", "dpq_row"
 """Columns that are added for a while, to a frame that holds no column under a name of the user."""
 
 
@@ -36,8 +36,6 @@ def require_units(table: Table, unit: str) -> Any:
 
     A column of Python objects states no type, so all that it may hold is accepted.
     """
-    import narwhals.stable.v2 as nw
-
     dtype = table.names_type(unit, "unit")
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
     if dtype.is_numeric() or dtype in plain or (dtype == nw.Object and not table.lazy):
@@ -53,30 +51,14 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
 
     Rows without a unit are the rows of one unit.
     """
-    import narwhals.stable.v2 as nw
-
     names = tuple(dict.fromkeys(columns))
     require_units(table, unit)
-    if table.engine == "dask":  # it cannot number rows within units
-        needed = dict.fromkeys((unit, *names))
-        table = Table(table.frame.select(*needed).collect(backend="pandas"))
+    if table.lazy:
+        return engine_of(table).bound_rows(table, unit, rows, names, bits)
     absent = absent_in(table, unit).alias(ABSENT)
-    if not table.lazy:
-        kept = _chosen(table.frame.select(nw.col(unit).alias(UNIT), absent), rows, bits)
-        series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
-        return Table(table.frame.select(*names).filter(series))
-    own = tuple(f"dpq_column_{i}" for i in range(len(names)))
-    cells = (nw.col(name).alias(alias) for name, alias in zip(names, own, strict=True))
-    engine = engine_of(table)
-    frame = engine.named(Table(table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)), UNIT)
-    # Equal rows of a unit get a number each, so that every row has the same chance.
-    frame = nw.from_native(engine.hashed(Table(frame), (UNIT, *own), ROW, bits.getrandbits(62)))
-    copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=own)
-    frame = frame.with_columns(copy.alias(COPY))
-    frame = nw.from_native(engine.hashed(Table(frame), (ROW, COPY), ORDER, bits.getrandbits(62)))
-    place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, ROW, COPY))
-    back = (nw.col(alias).alias(name) for name, alias in zip(names, own, strict=True))
-    return Table(frame.filter(place <= rows).select(*back))
+    kept = _chosen(table.frame.select(nw.col(unit).alias(UNIT), absent), rows, bits)
+    series = nw.new_series(ROW, kept, nw.Boolean, backend=table.frame.implementation)
+    return Table(table.frame.select(*names).filter(series))
 
 
 def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
@@ -84,16 +66,12 @@ def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table
 
     Names stay as they are, also where they are among the values: else units could become one.
     """
-    import narwhals.stable.v2 as nw
-
     alias = free_name(UNIT, columns)
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
 def absent_in(table: Table, column: str) -> Any:
     """Whether a cell is missing, row by row; pandas raises where an object does when compared."""
-    import narwhals.stable.v2 as nw
-
     if table.lazy or not is_untyped(table.frame[column]):
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
@@ -102,8 +80,6 @@ def absent_in(table: Table, column: str) -> Any:
 
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
-    import narwhals.stable.v2 as nw
-
     value = nw.col(column)
     held = table.frame.filter(~absent_in(table, column))
     return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
@@ -132,8 +108,6 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
 
 def _codes(units: Any, absent: Bools) -> Ints:
     """Equal numbers for equal names, and different ones for different names."""
-    import narwhals.stable.v2 as nw
-
     native = units.to_native()
     # What such a column is taken for depends on its records, and not all text in it can be written.
     if is_untyped(units):

@@ -18,7 +18,8 @@ from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.baselines import csmooth
 from dpquantiles.mechanisms.baselines.csmooth import CSmooth, Noise, shape, tuned_smoothness
 from dpquantiles.privacy import ZCDP, PureDP, zcdp_delta
-from dpquantiles.views import Demand, RecordingView, WindowView
+from dpquantiles.views import Demand, WindowView
+from tests.views.recording import RecordingView
 
 Floats = NDArray[np.float64]
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(120)

@@ -39,7 +39,7 @@ from dpquantiles.mechanisms.law import Profile, released
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 FINENESS = 1024
 """The constant of (2) is at most one step divided by this: rounding hides it."""

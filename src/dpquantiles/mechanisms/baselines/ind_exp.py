@@ -41,7 +41,7 @@ from dpquantiles.mechanisms.law import Profile
 from dpquantiles.mechanisms.shares import EvenShares, Shares
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, per_call_epsilon
 from dpquantiles.views import Demand, SortedView, WindowView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
 class OneByOne(Shares):

@@ -1,0 +1,199 @@
+"""Quick draws for plans: many draws of a mechanism on made-up records, as grid steps.
+
+Every function takes a mechanism, a reference data set and a number of draws, and returns a row of
+steps per draw, for the quantiles in ascending order. It may return fewer rows where draws are slow.
+Everything is seeded: the same public numbers always give the same steps.
+
+JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
+units of several records: n / unit records at rate * unit give answers at the same places.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpquantiles.grid import MOST_STEPS
+from dpquantiles.kernels import cells, tree
+from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
+from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.baselines.ind_exp import OneByOne
+from dpquantiles.mechanisms.count import noise_rate
+from dpquantiles.mechanisms.fitted import LUMP, Fitted
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_simulation import JointDraws, RecordRuns, ReferenceView
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.privacy import Neighbors
+from dpquantiles.views.protocol import Ints
+
+if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+    from numpy.random import Generator
+
+Simulation = Callable[[Any, ReferenceView, int], Ints]
+
+SEED, BITS_SEED = 20210215, 2021
+"""Of noise, and of exact draws."""
+
+COARSEST_RATE = 0.17
+"""A unit of ranks is so many records that the rate per unit is at most this."""
+
+MOST_RELEASES = 64
+"""The most draws of mechanisms that are drawn by releases of their own."""
+
+MOST_COUNTS = 1 << 20
+"""The most noisy counts of all trees over an even grid together."""
+
+
+def by_releases(mechanism: Any, view: ReferenceView, draws: int) -> Ints:
+    """Seeded draws of any mechanism itself: slow, so there are few of them."""
+    bits, rows = _bits(view), []
+    law = mechanism.law(view) if hasattr(mechanism, "law") else None
+    for _ in range(min(draws, MOST_RELEASES)):
+        values = law.draw(bits) if law else mechanism.release(view, bits).values
+        numbers = [view.grid.kind.number(value, "values") for value in values]
+        rows.append(view.grid.encode(np.array(numbers)))
+    return np.array(rows)[:, np.argsort(mechanism.q, kind="stable")]
+
+
+def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
+    """Draws of JointExp."""
+    coarse, rate = _in_units(view, mechanism.epsilon / (2 * mechanism.sensitivity))
+    return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
+
+
+def one_by_one(mechanism: OneByOne, view: ReferenceView, draws: int) -> Ints:
+    """Draws of a JointExp for every quantile by itself, put in order."""
+    sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
+    coarse, rate = _in_units(view, mechanism.each / (2 * sensitivity))
+    bits, targets = _bits(view), _targets(mechanism, coarse)
+    columns = [
+        _joint(coarse, target, rate, bits, draws) for target in np.split(targets, len(targets))
+    ]
+    return np.sort(np.concatenate(columns, axis=1), axis=1)
+
+
+def recursive_joint_exp(mechanism: RecursiveJointExp, view: ReferenceView, draws: int) -> Ints:
+    """Draws of a tree of JointExps: of every node, all draws at once."""
+    coarse, rate = _in_units(view, mechanism.node_epsilon / 2)
+    room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
+    fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
+    targets = np.array([0, *_targets(mechanism, coarse), coarse.n])
+    bits, cuts = _bits(view), np.zeros((len(targets), draws), dtype=np.int64)
+    cuts[-1] = fine.points - 1
+    level = [mechanism.tree]
+    while level:
+        for node in level:
+            first, *inner, last = node.cuts
+            whole = last == len(targets) - 1
+            runs = RecordRuns.between(fine, cuts[first], cuts[last], last=whole)
+            size, wanted = int(targets[last] - targets[first]), targets[inner] - targets[first]
+            steps = JointDraws(runs, wanted, rate, size, bits).draw(np.arange(draws))
+            cuts[inner] = steps.T + cuts[first]
+        level = [child for node in level for child in node.children if child]
+    return np.asarray(cuts[1:-1].T // fine.labels)
+
+
+def agg_tree(mechanism: AggTree, view: ReferenceView, draws: int) -> Ints:
+    """Trees of noisy counts over an even grid."""
+    height, branching = mechanism.shape(view.grid)
+    edges, rng = tree.edges(view.grid.size, branching**height), _generator(view)
+    count = min(draws, MOST_COUNTS // len(edges))
+    below = view.below(edges[1:-1])
+    return np.array([_read(mechanism, view, edges, below, rng) for _ in range(count)])
+
+
+def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> Ints:
+    """Trees over cells that follow the records; all trees grow side by side."""
+    points, rng = view.grid.size, _generator(view)
+    stages = mechanism.stages(points)
+    rate = cutting_rate(stages.cut)
+    grown = cells.grown(
+        view.below,
+        points,
+        rule(view.n, mechanism.cells, rate),
+        lambda count: _laplaces(rng, rate, count),
+        partitions=draws,
+    )
+    # Many trees have the same shape, and the mechanism that counts them is costly to build.
+    counting = lru_cache(partial(mechanism.counting, stages))
+    rows, ends = [], np.flatnonzero(np.diff(grown.partition)) + 1
+    for starts, below in zip(np.split(grown.start, ends), np.split(grown.below, ends), strict=True):
+        edges, height, branching = leaves(starts, points)
+        below = np.append(below[1:], np.full(len(edges) - len(below) - 1, view.n))
+        rows.append(_read(counting(height, branching), view, edges, below, rng))
+    return np.array(rows)
+
+
+def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
+    """Draws of the mechanisms that fit, each as often as noise leads to it."""
+    points = view.grid.size
+    paid, lumpy = mechanism.stages(points).lumps, draws
+    if paid is not None:
+        noise = _laplaces(_generator(view), noise_rate(paid), draws)
+        parts = view.occupied(mechanism.part_length(points, view.n))
+        lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
+    simulations: dict[type, Simulation] = {
+        JointExp: joint_exp,
+        RecursiveJointExp: recursive_joint_exp,
+        AdaptiveTree: adaptive_tree,
+    }
+    rows = []
+    for shape, count in ((True, lumpy), (False, draws - lumpy)):
+        taken = mechanism.taken(points, lumpy=shape, size=view.n)
+        if count:
+            rows.append(simulations[type(taken)](taken, view, count))
+    return np.concatenate(rows)
+
+
+def _generator(view: ReferenceView) -> "Generator":
+    """Of its own for every sample: the same draws on all of them would not average out."""
+    return np.random.default_rng(SEED + view.seed)
+
+
+def _bits(view: ReferenceView) -> random.Random:
+    return random.Random(BITS_SEED + view.seed)
+
+
+def _in_units(view: ReferenceView, rate: float) -> tuple[ReferenceView, float]:
+    """The reference in units of ranks, and the rate per unit."""
+    unit = max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
+    return view.resized(max(1, view.n // unit)), rate * unit
+
+
+def _targets(mechanism: Any, view: ReferenceView) -> Ints:
+    targets: Ints = np.rint(np.sort(mechanism.q) * view.n).astype(np.int64)
+    return targets
+
+
+def _joint(
+    view: ReferenceView, targets: Ints, rate: float, bits: random.Random, draws: int
+) -> Ints:
+    """Draws of one JointExp on all records."""
+    runs = RecordRuns.whole(view)
+    return JointDraws(runs, targets, rate, view.n, bits).draw(np.zeros(draws, dtype=np.int64))
+
+
+def _read(
+    mechanism: AggTree, view: ReferenceView, edges: Ints, below: Ints, rng: "Generator"
+) -> Ints:
+    """Answers read off one tree of noisy counts, for leaves with these edges.
+
+    `below` says how many records lie below each inner edge.
+    """
+    height, branching = mechanism.shape(view.grid)
+    exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
+    rate = mechanism.rate(height)
+    noisy = [counts + _laplaces(rng, rate, len(counts)) for counts in exact]
+    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    masses = tree.masses(noisy, branching, total, mechanism.reading)
+    return tree.inverse(masses, edges, np.sort(mechanism.q))
+
+
+def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
+    """Discrete Laplace noise, quick and not exact: for plans only."""
+    chance = -math.expm1(-float(rate))
+    return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))

@@ -1,0 +1,126 @@
+"""Engines that compute cells by expressions of their own: most of `Engine` in terms of those.
+
+A cell is an expression of the engine, such as a column of Spark or a text of SQL, that tells what a
+column of a row holds.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.entropy import Bits
+from dpquantiles.kinds.times import MICROSECONDS
+from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.bins import VALUE
+from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.keys import whole_code
+from dpquantiles.sources.tables import Table, is_time, kind_of
+from dpquantiles.sources.units import ABSENT, ROW, UNIT
+
+COPY, ORDER = "dpq_copy", "dpq_order"
+"""Columns that are added for a while, beside those of `units`."""
+
+
+class QueryEngine(Engine):
+    """An engine whose queries are made of cells."""
+
+    @abstractmethod
+    def with_cells(self, native: Any, cells: Mapping[str, Any]) -> Any:
+        """The native table with these columns replaced or added."""
+
+    @abstractmethod
+    def times(self, table: Table, column: str, dtype: Any) -> Numbers:
+        """A safe column of dates, points in time or lengths of time as it is scanned."""
+
+    @abstractmethod
+    def text_code(self, native: Any, column: str) -> Any:
+        """Text, or a category, as the bytes of its UTF-8."""
+
+    @abstractmethod
+    def day_code(self, native: Any, column: str) -> Any:
+        """Dates as days since 1970."""
+
+    @abstractmethod
+    def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> Any:
+        """A hash of these cells of each row by a secret key, which tells any two rows apart and
+        orders them as if by chance.
+        """
+
+    def safe_cell(self, table: Table, column: str) -> Any:  # noqa: ARG002
+        """A column in which all values are safe; None where they are as they stand."""
+        return None
+
+    def unit_cell(self, table: Table, unit: str) -> Any:  # noqa: ARG002
+        """Names of units as the engine keeps them apart; None where they are as they stand."""
+        return None
+
+    def dtype(self, table: Table, column: str) -> Any:
+        """The type of a column as Narwhals calls it."""
+        return table.dtype(column)
+
+    def safe(self, table: Table, columns: Sequence[str]) -> Table:
+        cells = {column: self.safe_cell(table, column) for column in columns}
+        return replace(table, frame=self._with(table.frame, cells))
+
+    def numbers(self, table: Table, column: str) -> Numbers:
+        dtype = self.dtype(table, column)
+        if is_time(dtype):
+            return self.times(table, column, dtype)
+        value = nw.col(column)
+        if dtype == nw.Boolean:
+            value = value.cast(nw.Int32)  # some databases cast to no narrower one
+        return Numbers(table.frame.select(value.alias(VALUE)), kind_of(dtype), self)
+
+    def coded(self, table: Table, types: Mapping[str, str]) -> Any:
+        frame = table.frame.filter(*(~nw.col(name).is_null() for name in types))
+        native, codes = frame.to_native(), {"str": self.text_code, "date": self.day_code}
+        stated = types.items()
+        cells = {name: codes[type_](native, name) for name, type_ in stated if type_ in codes}
+        whole = [whole_code(frame, name) for name, type_ in stated if type_ == "int"]
+        frame = self._with(frame, cells)
+        return frame.with_columns(*whole) if whole else frame
+
+    def bound_rows(
+        self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
+    ) -> Table:
+        own = {f"dpq_column_{i}": name for i, name in enumerate(columns)}
+        cells = (nw.col(name).alias(alias) for alias, name in own.items())
+        absent = nw.col(unit).is_null().alias(ABSENT)
+        frame = table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)
+        frame = self._with(frame, {UNIT: self.unit_cell(Table(frame), UNIT)})
+        # Equal rows of a unit get a number each, so that every row has the same chance.
+        frame = self._hashed(frame, (UNIT, *own), ROW, bits.getrandbits(62))
+        copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=tuple(own))
+        frame = frame.with_columns(copy.alias(COPY))
+        frame = self._hashed(frame, (ROW, COPY), ORDER, bits.getrandbits(62))
+        place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, ROW, COPY))
+        back = (nw.col(alias).alias(name) for alias, name in own.items())
+        return Table(frame.filter(place <= rows).select(*back))
+
+    def ticks(self, table: Table, cell: Any, dtype: Any) -> Numbers:
+        """Times by a cell that holds whole numbers, as `as_ticks` takes them."""
+        return as_ticks(self._with(table.frame, {VALUE: cell}).select(VALUE), dtype, self)
+
+    def _hashed(self, frame: Any, columns: Sequence[str], name: str, key: int) -> Any:
+        return self._with(frame, {name: self.hash_cell(frame.to_native(), columns, key)})
+
+    def _with(self, frame: Any, cells: Mapping[str, Any]) -> Any:
+        """The frame with these columns replaced or added; None stands for one that stays."""
+        changed = {name: cell for name, cell in cells.items() if cell is not None}
+        return nw.from_native(self.with_cells(frame.to_native(), changed)) if changed else frame
+
+
+def as_ticks(frame: Any, dtype: Any, engine: Engine) -> Numbers:
+    """Times whose `VALUE` is a whole number: days of dates, else of the time unit of their type."""
+    unit = "D" if dtype == nw.Date else dtype.time_unit
+    letter = "m" if dtype == nw.Duration else "M"
+
+    def array(series: Any) -> NDArray[Any]:
+        whole: NDArray[np.int64] = series.to_numpy().astype(np.int64, copy=False)
+        return whole.view(f"{letter}8[{unit}]")
+
+    return Numbers(frame, kind_of(dtype), engine, tick=MICROSECONDS[unit], array=array)
