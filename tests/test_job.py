@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
+from dpquantiles.ledger.ledger import ChargedRequest
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.run import run
+from dpquantiles.sources import memory
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -168,3 +171,74 @@ def test_parameters_are_written_down_as_they_always_were() -> None:
     assert described["bounds"] == "[\"('b', (0, 9))\"]"
     gridded = job(grid=dpq.UniformGrid(0, 3)).parameters()
     assert gridded["grid"] == "{'name': 'uniform', 'lower': 0, 'upper': 3, 'points': 4}"
+
+
+@pytest.mark.parametrize("columns", [{}, {"column": "x"}, {"column": "x", "unit": "u"}])
+def test_a_size_for_each_key_needs_groups(columns: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"neighbors": "add-remove", "size": {"a": 5}, **columns}
+    with pytest.raises(TypeError, match="size must be a whole number"):
+        dpq.median(Untouchable(), epsilon=1, **asked)
+
+
+def test_sizes_of_groups_may_come_from_numpy() -> None:
+    table = pl.DataFrame({"g": ["a", "b"] * 50, "x": range(100)})
+    options: dict[str, Any] = {"by": "g", "keys": ["a", "b"], "neighbors": "add-remove"}
+
+    def sized(size: Any) -> Any:
+        rng = random.Random(0)
+        return dpq.median(table, column="x", epsilon=1, size=size, rng=rng, **options)
+
+    assert sized(np.int64(50)) == sized(50) == sized({"a": np.int64(50), "b": 50})
+    with pytest.raises(TypeError, match="size must be a whole number, got None"):
+        sized({"a": None, "b": 50})
+
+
+def test_a_described_column_may_have_no_bounds() -> None:
+    table = pl.DataFrame({"x": range(100), "y": range(100)})
+    pair: dict[str, Any] = {"x": (0, 100)}
+    made = [
+        dpq.describe(table, ["x", "y"], epsilon=1, bounds=bounds, rng=random.Random(0))
+        for bounds in (pair, {**pair, "y": None})
+    ]
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("column", [None, "x"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_typed_columns_in_memory_are_not_read_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, column: str | None
+) -> None:
+    table = pl.DataFrame({"x": [1.5, 2.5, 3.5]})
+    frame = {"pandas": table.to_pandas, "polars": table.clone, "pyarrow": table.to_arrow}[library]()
+    data = frame["x"] if column is None else frame
+    lengths: list[int] = []
+
+    def read(values: Any, *rest: Any) -> TypedColumn:
+        lengths.append(len(values))
+        return genuine(values, *rest)
+
+    genuine = memory.read
+    monkeypatch.setattr(memory, "read", read)
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(dpq.BudgetExceeded):
+        dpq.median(data, column=column, epsilon=2, ledger=ledger, dataset="d")
+    assert set(lengths) == {0}
+    asked: dict[str, Any] = {"ledger": ledger, "dataset": "d", "request_id": "r"}
+    first = dpq.median(data, column=column, epsilon=1, **asked)
+    assert lengths[-1] == 3
+    lengths.clear()
+    assert dpq.median(data, column=column, epsilon=1, **asked) == first
+    assert set(lengths) == {0}
+
+
+def test_an_error_of_the_ledger_keeps_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left on the disk")
+
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    monkeypatch.setattr(ChargedRequest, "record", full)
+    with pytest.raises(OSError, match="no space left") as raised:
+        dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="d", request_id="r")
+    assert "'r' runs again without another charge" in raised.value.__notes__[0]

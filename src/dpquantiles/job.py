@@ -44,7 +44,9 @@ class Account:
         if ledger is None:
             for name, text in names.items():
                 if text is not None:
-                    raise InvalidType(f"{name} must be given together with a ledger, got {text!r}")
+                    raise InvalidType(
+                        f"{name} must be given together with a ledger, got {text!r} alone"
+                    )
             return None
         from dpquantiles.ledger import Ledger
 
@@ -97,7 +99,8 @@ class Job:
 
     def __post_init__(self) -> None:
         self._check_columns()
-        pairs = {name: require.pair(bounds=pair) for name, pair in self.bounds.items()}
+        given = {name: pair for name, pair in self.bounds.items() if pair is not None}
+        pairs = {name: require.pair(bounds=pair) for name, pair in given.items()}
         object.__setattr__(self, "bounds", pairs)
         if self.grid is not None:
             require_grid(self.grid, self.bounds or None, self.resolution)
@@ -109,8 +112,7 @@ class Job:
             raise InvalidValue(
                 "rng must be left out when a ledger is charged: a seeded release has no guarantee"
             )
-        for size in self.size.values() if isinstance(self.size, Mapping) else (self.size,):
-            require_size(size, self.budget.neighbors)
+        object.__setattr__(self, "size", self._public_size())
         _ = self.usual  # refuses what no mechanism, or not the one that is named, can meet
 
     def _check_columns(self) -> None:
@@ -141,6 +143,14 @@ class Job:
                 "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
             )
         return self.missing
+
+    def _public_size(self) -> int | dict[Any, int | None] | None:
+        """The size that is stated; one for each key is possible only where there are groups."""
+        neighbors = self.budget.neighbors
+        if not self.by or not isinstance(self.size, Mapping):
+            return require_size(self.size, neighbors)  # type: ignore[arg-type]
+        sizes = self.size.items()
+        return {key: require_size(require.count(size=size), neighbors) for key, size in sizes}
 
     @property
     def takes_table(self) -> bool:

@@ -35,6 +35,7 @@ class Column(NamedTuple):
     """A column whose type is known, with all that its type decides."""
 
     source: Source
+    """Before the charge it may be without its records."""
     grid: Grid
     missing: Any
     """The policy for missing values, or the value that stands in for them."""
@@ -92,9 +93,10 @@ def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None
     if job.account is not None:
         check_drawable(job, prepared)
     watched = nullcontext() if watch is None else watch(prepared.opened)
-    with _charged(job, prepared.grouping) as entry, unquoted(), watched:
+    with _charged(job, prepared.grouping) as entry:
         if entry.recorded is None:
-            result = _read_and_draw(job, prepared)
+            with unquoted(), watched:
+                result = _read_and_draw(job, prepared)
             entry.record(result)
         if entry.recorded is not None:  # what is handed over is what was written down
             result = results.from_dict(entry.recorded)
@@ -105,10 +107,10 @@ def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None
 
 def _read_and_draw(job: Job, prepared: Prepared) -> Made:
     opened = prepared.opened.typed(job.columns)
-    columns = {
-        name: column or settle(job, name, opened.source(name))
-        for name, column in prepared.columns.items()
-    }
+    columns = {}
+    for name, column in prepared.columns.items():
+        source = opened.source(name)
+        columns[name] = column._replace(source=source) if column else settle(job, name, source)
     if prepared.grouping is not None and opened.table is not None:
         ((_, column),) = columns.items()
         return by_group.draw(job, prepared.grouping, opened.table, *column)

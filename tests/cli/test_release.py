@@ -110,6 +110,24 @@ def test_stated_types(
     assert done.json["type"] == type_name
 
 
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_records_of_a_stated_type_are_read(run: Command, tmp_path: Path, neighbors: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *["12"] * 2000, ""]))
+    for type_name in ("int", "float", "decimal"):
+        stated = ("--type", type_name, "--bounds", 0, 1000, "--neighbors", neighbors, "-e", 50)
+        done = run("release", path, "-c", "x", "-q", "quartiles", *stated)
+        assert [round(float(value)) for value in done.json["values"]] == [12, 12, 12]
+
+
+@pytest.mark.parametrize(("rows", "must"), [("0", "at least 1"), ("", "a whole number")])
+def test_rows_per_unit_are_checked(run: Command, table: Path, rows: str, must: str) -> None:
+    options = ("-q", "median", "-e", 1, "--unit", "rate", "--max-rows-per-unit", rows)
+    done = run("release", table, "-c", "change", *options)
+    assert done.code == 2
+    assert f"--max-rows-per-unit must be {must}" in done.err
+
+
 def test_parquet(run: Command, tmp_path: Path) -> None:
     pl.DataFrame({"x": list(range(500))}).write_parquet(tmp_path / "x.parquet")
     done = run("release", tmp_path / "x.parquet", "-c", "x", "-q", "median", "-e", 50)

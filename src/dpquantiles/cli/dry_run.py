@@ -26,10 +26,10 @@ def show_dry_run(job: Job) -> None:
     check_drawable(job, prepared)
     ((name, column),) = prepared.columns.items()
     rows = prepared.opened.rows(column.source) if column and _rows_are_public(job) else None
-    screen.result(_report(job, column, rows))
-    screen.result("")
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
+    screen.result(_report(job, column, rows))
+    screen.result("")
     show(_plan(job, grid, None if job.by else rows), mechanism=job.mechanism)
 
 

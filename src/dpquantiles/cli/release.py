@@ -61,7 +61,7 @@ def release(
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
     shown = _format(format)
-    rows = max_rows_per_unit and arguments.whole("max_rows_per_unit", max_rows_per_unit)
+    rows = max_rows_per_unit
     books = None if ledger is None else Ledger(ledger)
     job = Job(
         data=_data(file, sql, database, type),
@@ -70,7 +70,7 @@ def release(
         budget=arguments.budget(epsilon, delta, rho, neighbors),
         by=tuple(by or ()),
         keys=keys,
-        units=Units.of(unit, rows or None),
+        units=Units.of(unit, None if rows is None else arguments.whole("max_rows_per_unit", rows)),
         bounds={} if bounds is None else {column: bounds},
         resolution=resolution,
         size=None if size is None else arguments.whole("size", size),

@@ -57,15 +57,18 @@ class InMemory:
         return ArrayView(self.typed.values, grid, missing=missing)
 
 
-def declares_type(data: Any) -> bool:
-    """Whether a column states the type of its records; else only the records tell it."""
+def without_records(data: Any) -> Any:
+    """The same column without its records; None where only the records tell its type."""
     if isinstance(data, np.ndarray):
-        return bool(data.dtype != object)
+        return None if data.dtype == object else data[:0] if data.ndim else data
     if isinstance(data, (list, tuple)):
-        return False
+        return None
     _require_no_text(data)
     series = _narwhals_series(data)
-    return series is not None and str(_declared_type(series.to_native())).lower() not in UNDECLARED
+    if series is None:
+        return None
+    native = series.head(0).to_native()
+    return None if str(_declared_type(native)).lower() in UNDECLARED else native
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:

@@ -69,13 +69,13 @@ class Opened(Protocol):
         """All columns; None where data are a single one."""
 
     def declared(self, column: Any) -> Source | None:
-        """A column whose type is declared; None where only its records tell the type."""
+        """A column whose type is declared, perhaps without its records; else None."""
 
     def source(self, column: Any) -> Source:
         """A column; where no type is declared, its records are read to tell it."""
 
     def rows(self, source: Source) -> int | None:
-        """How many rows a declared column has, where memory or metadata tells."""
+        """How many rows there are, where memory or metadata tells."""
 
     def typed(self, columns: Sequence[Any]) -> "Opened":
         """The same data, where these columns of CSV files have types; their cells tell them."""
@@ -124,13 +124,14 @@ class SingleColumn:
     table = None
 
     def declared(self, column: None = None) -> InMemory | None:
-        return self.source(column) if memory.declares_type(self.data) else None
+        empty = memory.without_records(self.data)
+        return None if empty is None else replace(self, data=empty).source(column)
 
     def source(self, column: None = None) -> InMemory:  # noqa: ARG002
         return _in_zone(InMemory(memory.read(self.data, self.stated)), self.stated)
 
-    def rows(self, source: Source) -> int | None:
-        return source.length
+    def rows(self, source: Source) -> int:  # noqa: ARG002
+        return len(self.data)
 
     def typed(self, columns: Sequence[None]) -> "SingleColumn":  # noqa: ARG002
         return self
@@ -178,7 +179,10 @@ class WholeTable:
         self.table.dtype(column)
         if self.is_text and self._type in (None, "datetime"):  # cells tell the time zone
             return None
-        return self.source(column)
+        frame = self.table.frame
+        if self.table.lazy or memory.without_records(frame[column].to_native()) is None:
+            return self.source(column)
+        return replace(self, table=replace(self.table, frame=frame.head(0))).source(column)
 
     def source(self, column: str) -> Source:
         source = column_of(self.typed([column]).table, column, self.stated)
@@ -188,7 +192,9 @@ class WholeTable:
         return _in_zone(source, self.stated)
 
     def rows(self, source: Source) -> int | None:
-        return self.table.rows() if self.table.rows else source.length
+        if self.table.rows:
+            return self.table.rows()
+        return source.length if self.table.lazy else len(self.table.frame)
 
     def typed(self, columns: Sequence[str]) -> "WholeTable":
         if not self.is_text:
