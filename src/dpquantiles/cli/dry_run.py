@@ -14,7 +14,7 @@ from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
 from dpquantiles.privacy import Neighbors
-from dpquantiles.run import Column, check_drawable, prepare
+from dpquantiles.run import Column, check_drawable, declared_columns, open_job
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
@@ -22,10 +22,10 @@ UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 def show_dry_run(job: Job) -> None:
     """Show a job of one column and its plan; no record is read and nothing is charged."""
-    prepared = prepare(job)
-    check_drawable(job, prepared)
-    ((name, column),) = prepared.columns.items()
-    rows = prepared.opened.rows(column.source) if column and _rows_are_public(job) else None
+    opened, grouping = open_job(job)
+    check_drawable(job, opened, grouping)
+    ((name, column),) = declared_columns(job, opened).items()
+    rows = opened.rows(column.source) if column and _rows_are_public(job) else None
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
     screen.result(_report(job, column, rows))
