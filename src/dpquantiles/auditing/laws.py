@@ -112,15 +112,15 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
     view, stages = view_of(records, points), mechanism.stages(points)
     rate = adaptive_tree.cutting_rate(stages.cut)
     size = len(records) if mechanism.size is None else mechanism.size
-    explorer, asked = Explorer(), list[Ints]()
+    explorer, watched = Explorer(), list[Ints]()
 
     class Watched(cells.Rule):
         def margin(self, counts: Ints, depth: int) -> Ints:
-            asked.append(super().margin(counts, depth))
-            return asked[-1]
+            watched.append(super().margin(counts, depth))
+            return watched[-1]
 
     def noise(_count: int) -> Ints:
-        margins = asked.pop()
+        margins = watched.pop()
         chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
         return np.where(cut, 1 - margins, -margins)
@@ -128,11 +128,11 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
     rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate))
     outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[Counts]()
     while True:
-        found = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
-        edges, height, branching = adaptive_tree.leaves(found.start, points)
+        grown = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
+        edges, height, branching = adaptive_tree.leaves(grown.start, points)
         counting = mechanism.counting(stages, height, branching)
         below = view.ranks(edges[1:-1])[0]
-        outcomes.append(tuple(found.start.tolist()))
+        outcomes.append(tuple(grown.start.tolist()))
         logs.append(math.log(explorer.probability))
         counts.append(_counts(counting.over(edges, below, view, random.Random(0)), counting))
         if not explorer.advance():
