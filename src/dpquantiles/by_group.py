@@ -14,7 +14,7 @@ from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
 from dpquantiles.results import GroupedRelease, Key
@@ -171,8 +171,8 @@ def draw(
 
 def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
     """The codes of the keys to answer for, and their public sizes where there are any."""
-    if rows.asked is not None:
-        return rows.asked, grouping.sizes
+    if rows.listed_codes is not None:
+        return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
     counts = np.array(list(rows.counts.values()), dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)

@@ -137,7 +137,8 @@ def _least_epsilon(p: Floats, q: Floats, delta: float) -> float:
 def keys_checks() -> Iterator[Check]:
     """Groups that are found in the data: one record more in a group, whatever it has."""
     for epsilon, delta in KEYS:
-        keys = PrivateKeys(epsilon=epsilon, delta=delta)
+        budget = ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+        keys = PrivateKeys(budget=budget)
         about = ("private keys", str(Neighbors.ADD_REMOVE), "exact", in_short(keys.guarantee))
         yield Check(*about, epsilon, partial(_worst_selection, keys), ROUNDING)
 
