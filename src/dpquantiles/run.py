@@ -91,7 +91,10 @@ def settle(job: Job, name: str | None, source: Source) -> Column:
 def declared_columns(job: Job, opened: Opened) -> dict[Any, Column | None]:
     """The columns before they are read; None for one whose type only its records tell."""
     sources = {name: opened.declared(name) for name in job.columns}
-    return {name: source and settle(job, name, source) for name, source in sources.items()}
+    return {
+        name: None if source is None else settle(job, name, source)
+        for name, source in sources.items()
+    }
 
 
 def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:

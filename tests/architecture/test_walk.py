@@ -27,6 +27,6 @@ def test_a_release_by_group_opens_prices_and_charges_once(tmp_path: Path) -> Non
         "sources/source.py:open_whole",
         "sources/relations.py:open_parquet",
         "sources/relations.py:_connect",
-        "ledger/ledger.py:Ledger.charged",
+        "ledger/ledger.py:Ledger._enter",
     )
     assert {name: seen.calls[name] for name in once} == dict.fromkeys(once, 1)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpquantiles.auditing import laws
 from dpquantiles.auditing.checks import Check, Worst, budgets, in_short, quantiles_of, size_of
-from dpquantiles.auditing.laws import Law, Records, small
+from dpquantiles.auditing.laws import ExactLaw, Records, small
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.private_keys import PrivateKeys
@@ -62,7 +62,7 @@ def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Wo
     """The largest loss over all neighbors, the first of each pair of these sizes."""
 
     @cache
-    def law(records: Records) -> Law:
+    def law(records: Records) -> ExactLaw:
         return laws.LAWS[mechanism.name](mechanism, records, points)
 
     guarantee, worst, cases, where = mechanism.guarantee, 0.0, 0, ""
@@ -89,7 +89,7 @@ def pairs(
                         yield records, swapped
 
 
-def loss(guarantee: Guarantee, one: Law, other: Law) -> float:
+def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
     """(1), (2) or (3); infinite where the outcomes themselves differ."""
     if one.outcomes != other.outcomes:
         return math.inf

@@ -30,19 +30,19 @@ Records = tuple[int, ...]
 """Steps of a small grid, in order."""
 
 
-class Counts(NamedTuple):
+class TreeCounts(NamedTuple):
     """Exact counts, and the rate of the noise that is added to each."""
 
     exact: Ints
     rate: float
 
 
-class Law(NamedTuple):
+class ExactLaw(NamedTuple):
     """All outcomes of a mechanism on some records, their log probabilities, and their counts."""
 
     outcomes: tuple[Hashable, ...]
     logs: Floats
-    counts: tuple[Counts, ...] = ()
+    counts: tuple[TreeCounts, ...] = ()
 
 
 def small(points: int, n: int) -> Iterator[Records]:
@@ -90,57 +90,57 @@ class Explorer:
         return True
 
 
-LawOf = Callable[[Any, Records, int], Law]
+LawOf = Callable[[Any, Records, int], ExactLaw]
 
 
-def stated(mechanism: Any, records: Records, points: int) -> Law:
+def stated(mechanism: Any, records: Records, points: int) -> ExactLaw:
     """The law that the mechanism states, over all answers."""
     law, answers = mechanism.law(view_of(records, points)), tuple(small(points, len(mechanism.q)))
     logs = np.array([law.log_probability(answer) for answer in answers])
-    return Law(answers, logs)
+    return ExactLaw(answers, logs)
 
 
-def of_counts(mechanism: AggTree, records: Records, points: int) -> Law:
+def of_counts(mechanism: AggTree, records: Records, points: int) -> ExactLaw:
     """One outcome: the counts of a tree."""
     view = view_of(records, points)
     counts = _counts(mechanism.tree(view, random.Random(0)), mechanism)
-    return Law(("tree",), np.zeros(1), (counts,))
+    return ExactLaw(("tree",), np.zeros(1), (counts,))
 
 
-def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
+def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw:
     """Every set of cells that can be cut, and the counts of the tree over it."""
     view, stages = view_of(records, points), mechanism.stages(points)
     rate = adaptive_tree.cutting_rate(stages.cut)
     size = len(records) if mechanism.size is None else mechanism.size
-    explorer, asked = Explorer(), list[Ints]()
+    explorer, watched = Explorer(), list[Ints]()
 
     class Watched(cells.Rule):
         def margin(self, counts: Ints, depth: int) -> Ints:
-            asked.append(super().margin(counts, depth))
-            return asked[-1]
+            watched.append(super().margin(counts, depth))
+            return watched[-1]
 
     def noise(_count: int) -> Ints:
-        margins = asked.pop()
+        margins = watched.pop()
         chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
         return np.where(cut, 1 - margins, -margins)
 
     rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate))
-    outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[Counts]()
+    outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[TreeCounts]()
     while True:
-        found = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
-        edges, height, branching = adaptive_tree.leaves(found.start, points)
+        grown = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
+        edges, height, branching = adaptive_tree.leaves(grown.start, points)
         counting = mechanism.counting(stages, height, branching)
         below = view.ranks(edges[1:-1])[0]
-        outcomes.append(tuple(found.start.tolist()))
+        outcomes.append(tuple(grown.start.tolist()))
         logs.append(math.log(explorer.probability))
         counts.append(_counts(counting.over(edges, below, view, random.Random(0)), counting))
         if not explorer.advance():
-            return Law(tuple(outcomes), np.array(logs), tuple(counts))
+            return ExactLaw(tuple(outcomes), np.array(logs), tuple(counts))
 
 
-def _counts(tree: ReleasedTree, counting: AggTree) -> Counts:
-    return Counts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
+def _counts(tree: ReleasedTree, counting: AggTree) -> TreeCounts:
+    return TreeCounts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
 
 
 def _chance_cut(x: int, rate: float) -> float:
@@ -154,7 +154,7 @@ def _chance_whole(x: int, rate: float) -> float:
     return _chance_cut(1 - x, rate)
 
 
-def of_fitted(mechanism: Fitted, records: Records, points: int) -> Law:
+def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
     """On a grid of few points nothing is asked, and a tree is taken."""
     assert points <= adaptive_tree.COARSE
     taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
@@ -162,7 +162,7 @@ def of_fitted(mechanism: Fitted, records: Records, points: int) -> Law:
     return of_cells(taken, records, points)
 
 
-def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
+def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:
     """One answer, around every noisy rank; beyond the windows of all records nothing changes."""
     view = view_of(records, points)
     plan = mechanism.plan(view.n, view.grid)
@@ -177,7 +177,7 @@ def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
         _, lengths, exponents = slice_quantiles.slots(window, cap, points, plan.slope)
         weights = np.repeat(heights[exponents], lengths)
         answers += chance * weights / weights.sum()
-    return Law(tuple(range(points)), np.log(answers))
+    return ExactLaw(tuple(range(points)), np.log(answers))
 
 
 def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
@@ -189,7 +189,7 @@ def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
     return [first, *inner, last]
 
 
-def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
+def of_keys(keys: PrivateKeys, n: int, most: int) -> ExactLaw:
     """Whether a group of n records is released, and with which count, up to that of `most`."""
     k, rate = keys.threshold, keys.epsilon
     weights = {z: math.exp(-rate * abs(z)) for z in range(-k, k + 1)}
@@ -197,7 +197,7 @@ def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
     shown = [weights.get(count - n, 0.0) / total if n else 0.0 for count in range(k + 1, k + most)]
     hidden = math.fsum(weights[z] for z in weights if n + z <= k) / total if n else 1.0
     with np.errstate(divide="ignore"):
-        return Law(("hidden", *range(k + 1, k + most)), np.log([hidden, *shown]))
+        return ExactLaw(("hidden", *range(k + 1, k + most)), np.log([hidden, *shown]))
 
 
 LAWS: dict[str, LawOf] = {

@@ -1,7 +1,7 @@
 """Spending checks: the parts of a budget, as exact fractions, are never more than the budget.
 
 Each mechanism's parts are priced by what its proof says of them, for budgets of any size, because
-what could be wrong here is rounding. A real release must state no more than was asked for either.
+what could be wrong here is rounding. A real release must state no more than its budget either.
 """
 
 import math
@@ -91,8 +91,8 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
     try:
         q = SINGLE if name == "slice_quantiles" else Q
         mechanism = registry.build(name, budget, q=q, size=size)
-        asked = {"bounds": (0, 1000), "mechanism": name, "size": size, **stated(budget)}
-        release: Release = api.quantiles(RECORDS, q, **asked)
+        options = {"bounds": (0, 1000), "mechanism": name, "size": size, **stated(budget)}
+        release: Release = api.quantiles(RECORDS, q, **options)
     except ValueError:
         # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
         return
@@ -134,7 +134,7 @@ def levels(mechanism: Any, points: int) -> Parts:
 
 
 def stages(mechanism: Any, points: int) -> Parts:
-    """What is bought, asked and cut first, and what is left."""
+    """What a count, a question and the cells cost first, and what is left."""
     divided = [stage for stage in mechanism.stages(points) if stage is not None]
     yield tuple(Fraction(stage.amount) for stage in divided)
     noisy = (noise_price(stage, stage.noise_rate) for stage in divided[:-1])

@@ -74,9 +74,9 @@ def evidence(one: Sequence[Any], other: Sequence[Any], delta: float, risk: float
     for look in looks([*one, *other], both == 0):
         counts = _counts(look, both, len(one))
         for direction in (counts, counts[::-1]):
-            found = _chosen(direction, int(trials[1]), delta, risk)
-            if best is None or found[0] > best[0]:
-                best = (found[0], look.name, direction[:, 2, found[1]].sum(axis=1))
+            bound, event = _chosen(direction, int(trials[1]), delta, risk)
+            if best is None or bound > best[0]:
+                best = (bound, look.name, direction[:, 2, event].sum(axis=1))
     assert best is not None
     more, less = best[2].tolist()
     return Evidence(best[1], more, less, int(trials[2]), delta, risk)

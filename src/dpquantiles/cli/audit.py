@@ -44,14 +44,14 @@ def audit(
     """
     require.choice(FORMATS, format=format)
     with _bar() as progress:
-        found = run_audit(mechanisms=mechanism, full=full, progress=progress)
-    written = found.to_json() if format == "json" else audits.text(found, screen.width())
+        result = run_audit(mechanisms=mechanism, full=full, progress=progress)
+    written = result.to_json() if format == "json" else audits.text(result, screen.width())
     if output is None:
         screen.result(written)
     else:
         screen.write(output, written)
-        screen.note(f"wrote the audit to '{output}': {audits.verdict(found)}")
-    if not found.passed:
+        screen.note(f"wrote the audit to '{output}': {audits.verdict(result)}")
+    if not result.passed:
         raise typer.Exit(REFUTED)
 
 

@@ -69,36 +69,38 @@ def plan(
 
     Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
     """
-    asked = arguments.quantiles(",".join(q))
+    quantiles = arguments.quantiles(",".join(q))
     n = require.count(minimum=1, size=arguments.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
-    held = None if spread is None else _spread(spread, grid)
+    part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
-        epsilon = _enough(rank_error, epsilon, rho, delta, asked, n, grid, neighbors, data, held)
+        epsilon = _enough(
+            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part
+        )
     budget = arguments.budget(epsilon, delta, rho, neighbors)
     beside = arguments.intervals(intervals, intervals_of)
-    found = planned(budget, asked, reference(data, n, grid, held), n, beside)
-    show(found, plot, as_json=as_json)
+    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
+    show(result, plot, as_json=as_json)
 
 
 def show(
-    found: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
+    shown: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
 ) -> None:
     """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
-    name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
+    name = mechanism if mechanism in {estimate.mechanism for estimate in shown.table} else AUTO
     if plot is not None:
-        screen.write(plot, plans.svg(found, found.curve(name)))
+        screen.write(plot, plans.svg(shown, shown.curve(name)))
         screen.note(f"drew error against budget to '{plot}'")
     if as_json:
-        screen.result(found.to_json())
+        screen.result(shown.to_json())
         return
     width = screen.width()
     lines = [
-        plans.text(found, width, name),
+        plans.text(shown, width, name),
         "",
-        f"Error against budget, {found[name].mechanism}:",
+        f"Error against budget, {shown[name].mechanism}:",
         "",
-        *plans.bars(found.curve(name), found.size, width // 3),
+        *plans.bars(shown.curve(name), shown.size, width // 3),
     ]
     screen.result("\n".join(lines))
 
@@ -138,7 +140,7 @@ def _enough(
     """The smallest epsilon, said and handed on."""
     if epsilon is not None or rho is not None:
         raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
-    found = epsilon_for(
+    enough = epsilon_for(
         rank_error=arguments.number("rank_error", rank_error, "0.01"),
         size=size,
         q=q,
@@ -148,5 +150,5 @@ def _enough(
         data=require.choice(SHAPES, data=data),
         spread=spread,
     )
-    screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")
-    return f"{found:.17g}"
+    screen.note(f"epsilon = {enough:g} is the smallest with a 95 % rank error of {rank_error}")
+    return f"{enough:.17g}"

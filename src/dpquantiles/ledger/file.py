@@ -4,8 +4,8 @@ A write is one transaction that holds the write lock from its first read to its 
 only after the log has been copied into the file and emptied, because SQLite takes a damaged log
 for a shorter one: an entry that somebody relies on is never in the log alone.
 
-SQLite is asked about a file, and the file is never opened beside it: closing a second descriptor
-would drop the locks that SQLite holds for the whole process.
+Only SQLite opens the file. If it were opened beside SQLite, closing that second descriptor would
+drop the locks that SQLite holds for the whole process.
 """
 
 import os
@@ -27,7 +27,7 @@ FORMAT = 2
 another rule, so it must not charge a ledger that has one."""
 
 APPLICATION = int.from_bytes(b"dpq\0", "big")
-"""SQLite's application id is this plus the format, so that a newer ledger is known as one."""
+"""SQLite's application id is this plus the format, so that a newer ledger is recognized."""
 
 NEWEST_FORMAT = 255
 PATIENCE = 60.0
