@@ -14,7 +14,7 @@ from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
 from dpquantiles.results import GroupedRelease, Key

@@ -14,11 +14,10 @@ from dpquantiles.intervals import Intervals
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism, require_size
-from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.mechanisms.mechanism import Mechanism, require_size
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice, answers, choose
-from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units, share_of
-from dpquantiles.privacy.spending import held
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
 from dpquantiles.views.filled import MISSING_POLICIES
@@ -154,8 +153,8 @@ class Job:
 
         A ledger counts the digits of a budget, so a charged job runs with the doubles just below.
         """
-        granted = self.budget if self.account is None else held(self.budget)
-        each = share_of(granted, len(self.columns))
+        granted = self.budget if self.account is None else self.budget.spendable
+        each = granted.divided(len(self.columns))
         row = self.units.price(each, grouped=bool(self.by))
         if not isinstance(self.keys, str) or (self.as_text and self.keys != PRIVATE):
             return Price(row)
@@ -176,7 +175,7 @@ class Job:
                 "size must be left out with keys='private', which finds sizes as well; a mechanism "
                 "that must be told them, as slice_quantiles must, needs a list of keys"
             )
-        selection, rest = keys_share(row)
+        selection, rest = PrivateKeys.bought(row)
         return Price(rest, selection)
 
     @cached_property
@@ -199,8 +198,7 @@ class Job:
         """The named mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
         if self.intervals is None:
-            mechanism: Mechanism = registry.build(name, self.price.draw, q=distinct, size=size)
-            return mechanism
+            return registry.build(name, self.price.draw, q=distinct, size=size)
         return Bracketed(
             mechanism=name,
             budget=self.price.draw,
@@ -231,9 +229,7 @@ class Job:
         if self.by and self.budget.neighbors is Neighbors.SWAP:
             stated = replace(stated, within=self.by)
         pure = all(isinstance(guarantee, PureDP) for guarantee in made) and self.price.keys is None
-        if pure and isinstance(stated, ApproxDP):
-            return PureDP(epsilon=stated.epsilon, **stated.stated_for)
-        return stated
+        return stated.without_delta if pure else stated
 
     def parameters(self) -> dict[str, object]:
         """What must be the same when a request is repeated, beside budget and account."""

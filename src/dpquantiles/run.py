@@ -14,7 +14,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
-from dpquantiles.privacy import Guarantee, Neighbors, share_of
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Description, GroupedRelease, Release
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.source import (
@@ -201,7 +201,7 @@ def _state(job: Job, drawn: Mapping[Any, _Drawn]) -> Release | Description:
     releases = {name: release for name, (release, _) in drawn.items()}
     private = all(release.guarantee is not None for release in releases.values())
     if job.describes:
-        share = share_of(promise, len(releases)) if private else None
+        share = promise.divided(len(releases)) if private else None
         note = next(iter(releases.values())).note
         releases = {name: replace(release, guarantee=share) for name, release in releases.items()}
         return Description(releases=releases, guarantee=promise if private else None, note=note)

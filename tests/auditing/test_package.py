@@ -14,10 +14,10 @@ import dpquantiles as dpq
 from dpquantiles import api, entropy
 from dpquantiles.auditing import end_to_end, hostile, package, spending
 from dpquantiles.auditing.package import Effort
-from dpquantiles.mechanisms import MECHANISMS, count
+from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, Stages
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy import Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import from_dict
 
 Patch = pytest.MonkeyPatch
@@ -87,14 +87,14 @@ def grown(budget: Guarantee, amount: float) -> Guarantee:
 
 def test_rounding_up_is_found(monkeypatch: Patch) -> None:
     """One unit in the last place more than the budget, for some of many budgets."""
-    original = count.counting_share
+    original = PureDP.split
 
-    def generous(budget: Any) -> Any:
-        counted, rest = original(budget)
+    def generous(budget: Any, *shares: float) -> Any:
+        *parts, rest = original(budget, *shares)
         amount = np.nextafter(np.nextafter(rest.amount, np.inf), np.inf)
-        return counted, grown(rest, float(amount))
+        return (*parts, grown(rest, float(amount)))
 
-    monkeypatch.setattr(spending, "counting_share", generous)
+    monkeypatch.setattr(PureDP, "split", generous)
     swap, add_remove = spending.checks(["joint_exp"], 60)
     assert swap.finding().passed
     assert not add_remove.finding().passed
@@ -124,12 +124,16 @@ def test_groups_side_by_side_show_a_loss() -> None:
 
 def test_double_the_budget_is_found_by_draws(monkeypatch: Patch) -> None:
     """A JointExp whose draws spend four times what it states."""
-    original = JointExp._setting
+    original = JointExp.setting
 
     def setting(self: JointExp, public_n: int | None, points: int) -> Any:
-        return original(replace(self, epsilon=4 * self.epsilon), public_n, points)
+        return original(
+            replace(self, budget=PureDP(epsilon=4 * self.epsilon, neighbors=self.neighbors)),
+            public_n,
+            points,
+        )
 
-    monkeypatch.setattr(JointExp, "_setting", setting)
+    monkeypatch.setattr(JointExp, "setting", setting)
     found = statistical(["joint_exp"], end_to_end.Counts(80, 4000), True)
     for relation in Neighbors:
         assert not found[f"groups, {relation}"].passed

@@ -142,7 +142,7 @@ def bought(mechanism: AdaptiveTree) -> float:
     spent = [0.0]
 
     def draw(count: PrivateCount, n: int, bits: object) -> int:  # noqa: ARG001
-        spent.append(count.epsilon)
+        spent.append(float(count.rate))
         return n
 
     with Patch.context() as patch:

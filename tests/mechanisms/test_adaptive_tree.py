@@ -27,8 +27,8 @@ from dpquantiles.mechanisms.adaptive_tree import (
     most_loss,
     toll,
 )
-from dpquantiles.mechanisms.count import BELOW, noise_rate
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
+from dpquantiles.privacy.rounding import below
 from dpquantiles.views import WindowView
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,
@@ -156,7 +156,7 @@ def test_stages_are_within_the_budget() -> None:
         assert add_remove(1.0, 5).stages(points).size is None
         paid = concentrated(0.3, "add-remove").stages(points).size
         assert isinstance(paid, ZCDP)
-        assert Fraction(noise_rate(paid)) ** 2 / 2 <= Fraction(paid.rho)
+        assert Fraction(paid.noise_rate) ** 2 / 2 <= Fraction(paid.rho)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_the_share_of_cuts_follows_the_grid(
 ) -> None:
     for points, share in ((1, coarse), (4096, coarse), (4097, fine), (2**62, fine)):
         cut, tree = mechanism.stages(points)[1:]
-        assert cut == PureDP(epsilon=share * BELOW)
-        assert tree == PureDP(epsilon=(1 - share) * BELOW)
+        assert cut == PureDP(epsilon=share)
+        assert tree == PureDP(epsilon=below(1 - Fraction(share)))
 
 
 @pytest.mark.parametrize(

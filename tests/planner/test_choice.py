@@ -201,7 +201,7 @@ def test_few_records_and_many_quantiles_get_a_tree() -> None:
     """Whatever the records are like: what fits is a tree for each answer to the question."""
     q = tuple(k / 101 for k in range(1, 101))
     assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "fitted"
-    fitted = Fitted.within(PureDP(epsilon=1.0), q=q)
+    fitted = Fitted(q=q, budget=PureDP(epsilon=1.0))
     for lumpy in (False, True):
         assert fitted.taken(FINE.size, lumpy=lumpy, size=1000).name == "adaptive_tree"
 

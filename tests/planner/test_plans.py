@@ -14,7 +14,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.cli import main
 from dpquantiles.job import USUAL_GROUP
-from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner.estimates import rank_errors, upper_points
 from dpquantiles.planner.reference import Shape
 
@@ -33,7 +33,7 @@ def test_the_bound_holds_and_is_not_loose(data: Shape, m: int, epsilon: float) -
     plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1), data=data)
     estimate, grid = plan["joint_exp"], plan.view.grid
     records = np.array(grid.decode(plan.view.order_statistics(np.arange(n))))
-    mechanism = registry.build("joint_exp", plan.budget, q=tuple(q))
+    mechanism = dpq.JointExp(q=tuple(q), budget=plan.budget)
     law, bits = mechanism.law(dpq.ArrayView(records, grid)), random.Random(5)
     steps = np.array([grid.encode(np.array(law.draw(bits))) for _ in range(RUNS)])
     errors = rank_errors(plan.view, np.array(q), steps)

@@ -94,7 +94,8 @@ def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Fo
 def keys_checks() -> Iterator[Check]:
     """Groups that are found in the data: one record more in a group, whatever it has."""
     for epsilon, delta in KEYS:
-        keys = PrivateKeys(epsilon=epsilon, delta=delta)
+        budget = ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+        keys = PrivateKeys(budget=budget)
         yield Check(
             subject="private keys",
             neighbors=str(Neighbors.ADD_REMOVE),

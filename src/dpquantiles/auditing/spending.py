@@ -18,9 +18,9 @@ from dpquantiles.auditing.checks import Check, Found
 from dpquantiles.auditing.exact import budgets
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import UniformGrid
-from dpquantiles.mechanisms import bracketed, registry, slice_quantiles
-from dpquantiles.mechanisms.count import counting_share, noise_rate
-from dpquantiles.mechanisms.private_keys import keys_share
+from dpquantiles.mechanisms import registry, slice_quantiles
+from dpquantiles.mechanisms.bracketed import RANK_SHARE
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
 
 ADD_REMOVE = Neighbors.ADD_REMOVE
@@ -100,10 +100,9 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
             RECORDS,
             mechanism.q,
             bounds=(0, 1000),
-            mechanism=mechanism.name,
             neighbors=budget.neighbors,
             size=size,
-            **_asked(budget),
+            **{"mechanism": name, **_asked(budget)},
         )
     except ValueError:
         # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
@@ -137,9 +136,9 @@ def nothing(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
 
 def count_and_rest(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
     """A bought number of records, and what is left."""
-    if mechanism.neighbors is ADD_REMOVE and mechanism.size is None:
-        count, rest = counting_share(mechanism.guarantee)
-        yield noise_price(rest, count.epsilon), Fraction(rest.amount)
+    if mechanism.buys_size:
+        count, priced = mechanism.priced()
+        yield noise_price(mechanism.budget, count.rate), Fraction(priced.budget.amount)
 
 
 def even_rounds(mechanism: Any, points: int) -> Parts:
@@ -160,7 +159,7 @@ def stages(mechanism: Any, points: int) -> Parts:
     """What is bought, asked and cut first, and what is left."""
     divided = [stage for stage in mechanism.stages(points) if stage is not None]
     yield tuple(Fraction(stage.amount) for stage in divided)
-    noisy = (noise_price(stage, noise_rate(stage)) for stage in divided[:-1])
+    noisy = (noise_price(stage, stage.noise_rate) for stage in divided[:-1])
     yield (*noisy, Fraction(divided[-1].amount))
 
 
@@ -203,12 +202,14 @@ def intervals(amount: float) -> Fraction:
     """Measured ranks and answers, of an epsilon and of a rho."""
     shares = []
     for budget in (PureDP(epsilon=amount), ZCDP(rho=amount)):
-        ranks, rest = bracketed.shares(budget)
-        shares.append((noise_price(budget, ranks) + Fraction(rest.amount)) / Fraction(amount))
+        ranks, rest = budget.split(RANK_SHARE)
+        noise = budget.neighbors.records * noise_price(budget, ranks.counting_rate())
+        shares.append((noise + Fraction(rest.amount)) / Fraction(amount))
     return max(shares)
 
 
 def private_keys(amount: float) -> Fraction:
     """The selection of groups, and their answers."""
-    selection, rest = keys_share(ApproxDP(epsilon=amount, delta=1e-6, neighbors=ADD_REMOVE))
-    return (Fraction(selection.epsilon) + Fraction(rest.epsilon)) / Fraction(amount)
+    budget = ApproxDP(epsilon=amount, delta=1e-6, neighbors=ADD_REMOVE)
+    selection, rest = PrivateKeys.bought(budget)
+    return (Fraction(selection.epsilon) + Fraction(rest.amount)) / Fraction(amount)

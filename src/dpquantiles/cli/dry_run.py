@@ -8,7 +8,7 @@ from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
 from dpquantiles.ledger.books import RECORD
-from dpquantiles.mechanisms.count import counting_share
+from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
@@ -47,7 +47,7 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
         whose = "of a group" if job.by else "of records"
         screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
         if not swap:
-            _, budget = counting_share(budget)
+            _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
     n, auto = max(1, n), replace(job, mechanism=AUTO)
     view = reference("even", n, grid)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dpquantiles.entropy import Bits
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupAnswers
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups

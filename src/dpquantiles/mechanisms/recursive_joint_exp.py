@@ -14,6 +14,8 @@ end error of (3), so one record costs the epsilon of one JointExp per level, and
 
     each JointExp has   epsilon / L  (add-remove)   or   epsilon / (2 L)  (swap)               (4)
 
+Of a rho, epsilon / L is the largest range of privacy loss whose price is at most rho / L.
+
 Ties would all fall on one side of a cut and spoil the sizes of both parts, so records are told
 apart first: the j-th of the records that share a grid point gets the j-th label of a fixed public
 sequence, van der Corput's 0, 1/2, 1/4, 3/4, 1/8, ..., and everything above runs on
@@ -40,9 +42,9 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.law import Profile, steps_of
-from dpquantiles.mechanisms.shares import EvenShares
-from dpquantiles.privacy import Neighbors
+from dpquantiles.mechanisms.laws import steps_of
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints
 
@@ -81,8 +83,8 @@ def grow(first: int, last: int, levels: int) -> Node | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecursiveJointExp(EvenShares):
-    """All quantiles `q` by a tree of JointExps at total privacy loss `epsilon`.
+class RecursiveJointExp(WithLaw):
+    """All quantiles `q` by a tree of JointExps within one budget.
 
     The tree depends on the number of quantiles alone. All records are read, in order, once.
     """
@@ -111,9 +113,15 @@ class RecursiveJointExp(EvenShares):
         return root
 
     @property
-    def node_epsilon(self) -> float:
-        """(4)."""
-        return self.each / 2 if self.neighbors is Neighbors.SWAP else self.each
+    def each(self) -> float:
+        """The range of privacy loss of one level."""
+        return self.budget.bounded_range(self.parts(len(self.q)))
+
+    @property
+    def node_budget(self) -> PureDP:
+        """(4): a swap changes the records of two nodes of a level."""
+        epsilon = self.each / self.neighbors.records
+        return PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
 
     def node_mechanism(self, node: Node, targets: Sequence[int]) -> JointExp:
         """The JointExp (3) of a node."""
@@ -121,8 +129,7 @@ class RecursiveJointExp(EvenShares):
         nominal = last - first
         return JointExp(
             q=tuple((target - first) / max(nominal, 1) for target in inner),
-            epsilon=self.node_epsilon,
-            neighbors=Neighbors.ADD_REMOVE,
+            budget=self.node_budget,
             size=nominal,
         )
 

@@ -23,9 +23,10 @@ from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, draw_side_by_side
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+from dpquantiles.privacy import ZCDP, Guarantee
 
 MechanismName = Literal[
     "joint_exp",
@@ -94,22 +95,21 @@ class Entry:
 
 def neighbor_factor(budget: Guarantee) -> float:
     """How many times the rate of swap neighbors a budget buys for its own neighbors."""
-    return 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
+    return 2.0 / budget.neighbors.records
 
 
 def _joint_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
-    return neighbor_factor(budget) * bounded_range_eta(budget.rho)
+    return neighbor_factor(budget) * budget.bounded_range()
 
 
 def _recursive_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
     parts = RecursiveJointExp.parts(m)
-    return neighbor_factor(budget) * parts * bounded_range_eta(budget.rho / parts)
+    return neighbor_factor(budget) * parts * budget.bounded_range(parts)
 
 
 def _tree_rate(budget: ZCDP, height: int) -> float:
-    """sqrt(2 rho / nodes) per node, against 1 / (2 height) at epsilon = 1."""
-    nodes = 2 * height / neighbor_factor(budget)
-    return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)
+    """The rate per node, against 1 / (2 height) at epsilon = 1."""
+    return budget.counting_rate(height) * 2 * height
 
 
 def _cell_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
@@ -189,27 +189,15 @@ for _entry in (
     register(_entry)
 
 
-def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
+def build(
+    name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+) -> Mechanism:
     """The named mechanism within a budget; refuses what it cannot meet and names what can."""
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
-    profile = mechanism.profile
-    if budget.kind not in profile.kinds:
-        raise InvalidValue(
-            f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
-            f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
-        )
-    if budget.neighbors not in profile.neighbors:
-        raise InvalidValue(
-            f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
-            f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
-        )
-    return mechanism.within(budget, q=q, size=size)
-
-
-def _listed(options: tuple[str, ...]) -> str:
-    return ", ".join(repr(str(option)) for option in options)
-
-
-def _others(field: str, value: str) -> str:
-    names = [name for name, m in MECHANISMS.items() if value in getattr(m.profile, field)]
-    return f"those that do: {', '.join(names)}" if names else "no mechanism does"
+    objection = mechanism.profile.objection(name, budget)
+    if objection:
+        others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
+        told = f"those that do: {', '.join(others)}" if others else "no mechanism does"
+        raise InvalidValue(f"{objection}; {told}")
+    built: Mechanism = mechanism(q=q, budget=budget, size=size)
+    return built

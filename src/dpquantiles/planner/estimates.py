@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Guarantee, Neighbors
 
@@ -70,8 +70,7 @@ def _answering(
     swap = budget.neighbors is Neighbors.SWAP
     if intervals is None:
         stated = None if swap or not MECHANISMS[name].profile.uses_size else size
-        mechanism: Mechanism = registry.build(name, budget, q=q, size=stated)
-        return mechanism
+        return registry.build(name, budget, q=q, size=stated)
     stated = None if swap else size
     whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
     return whole.answering(size)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpquantiles.mechanisms.registry import Entry
 from dpquantiles.planner import choice
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName
+from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
@@ -81,7 +81,7 @@ class Plan:
 
     def curve(self, mechanism: str = choice.AUTO) -> tuple[tuple[Guarantee, Estimate], ...]:
         """The errors of a mechanism at budgets below and above the planned one."""
-        budgets = [scaled(self.budget, factor) for factor in FACTORS]
+        budgets = [self.budget.scaled(factor) for factor in FACTORS]
         name, draws = self[mechanism].mechanism, None if len(self.q) <= CURVE_FEW else CURVE_DRAWS
         return tuple(
             (b, estimate(name, b, self.q, self.view, draws, self.intervals)) for b in budgets
@@ -227,10 +227,3 @@ def unsuited(entry: Entry, budget: Guarantee, m: int) -> str:
     if m > entry.most_planned:
         return f"slow or hopeless for more than {entry.most_planned} quantiles"
     return ""
-
-
-def scaled(budget: Guarantee, factor: float) -> Guarantee:
-    """A budget that allows so many times the rate."""
-    if isinstance(budget, ZCDP):
-        return replace(budget, rho=budget.rho * factor**2)
-    return replace(budget, epsilon=budget.epsilon * factor)

@@ -116,7 +116,8 @@ def open_parquet(names: str) -> Table:
 def _rows(connection: Any, names: str) -> int:
     """How many rows Parquet files hold, by their footers."""
     query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: connection.execute(query, [names]).fetchone())
+    # All rows of the answer are fetched: the connection must be free for the release.
+    ((rows,),) = _read(names, lambda: connection.execute(query, [names]).fetchall())
     return int(rows or 0)
 
 
