@@ -119,7 +119,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     draw = _GroupDraw.of(job, grid)
     selects = job.price.keys is not None
     unstated = selects or job.budget.neighbors is Neighbors.SWAP
-    if unstated and registry.ENTRIES[draw.choice.mechanism].draw_groups is None:
+    if unstated and registry.REGISTERED[draw.choice.mechanism].draw_groups is None:
         return
     nobody = np.zeros(0, dtype=np.int64)
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes

@@ -15,7 +15,7 @@ import dpquantiles as dpq
 from dpquantiles.cli import main
 from dpquantiles.errors import InvalidValue
 from dpquantiles.mechanisms import MECHANISMS, registry
-from dpquantiles.mechanisms.registry import Entry
+from dpquantiles.mechanisms.registry import Registration
 from dpquantiles.planner import choose
 from dpquantiles.privacy import ZCDP, PureDP
 
@@ -25,18 +25,18 @@ BOUNDS = (0, 120)
 
 
 @pytest.fixture
-def entry() -> Iterator[Entry]:
+def entry() -> Iterator[Registration]:
     """The example of the documentation, registered for one test."""
     names: dict[str, Any] = {"__name__": "outside"}
     code = re.search(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert code
     exec(code[1], names)
-    registered = Entry(mechanism=names["CoarseExp"])
+    registered = Registration(mechanism=names["CoarseExp"])
     registry.register(registered)
     yield registered
     registry.unregister(NAME)
     assert NAME not in MECHANISMS
-    assert NAME not in registry.ENTRIES
+    assert NAME not in registry.REGISTERED
 
 
 def ages(n: int) -> np.ndarray:
@@ -88,7 +88,7 @@ def test_commands_list_and_take_it(capsys: pytest.CaptureFixture[str], tmp_path:
     assert main(["release", str(file), "-c", "age", *options]) == 0
 
 
-def test_auto_never_chooses_it(entry: Entry) -> None:
+def test_auto_never_chooses_it(entry: Registration) -> None:
     grid = dpq.UniformGrid(*BOUNDS)
     for budget in (PureDP(epsilon=1.0), ZCDP(rho=0.5)):
         assert all(choose(budget, m, 1000, grid).mechanism != NAME for m in (1, 9, 100))
@@ -96,12 +96,12 @@ def test_auto_never_chooses_it(entry: Entry) -> None:
         entry.rate(ZCDP(rho=0.5), 9, grid)
 
 
-def test_a_name_is_registered_once(entry: Entry) -> None:
+def test_a_name_is_registered_once(entry: Registration) -> None:
     with pytest.raises(InvalidValue, match="must have a name of its own, got 'coarse_exp'"):
         registry.register(entry)
 
 
-def test_its_draws_follow_its_law(entry: Entry) -> None:
+def test_its_draws_follow_its_law(entry: Registration) -> None:
     """The quick draws of a plan are its own releases."""
     mechanism = registry.build(NAME, PureDP(epsilon=1.0), q=(0.75, 0.25))
     view = dpq.ArrayView(ages(200), dpq.UniformGrid(*BOUNDS))

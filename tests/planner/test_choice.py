@@ -24,7 +24,7 @@ from dpquantiles.planner.reference import reference
 from dpquantiles.privacy import PureDP
 from experiments.choice_table import measured
 
-CANDIDATES = [registry.ENTRIES[name] for name in tables.CANDIDATES]
+CANDIDATES = [registry.REGISTERED[name] for name in tables.CANDIDATES]
 FINE = dpq.UniformGrid(0, 2**38 - 1)
 COUNTS = (1, 2, 3, 5, 9, 12, 15, 19, 23, 24, 29, 40, 50, 64, 80, 99, 120, 143, 144, 200, 255, 1000)
 

@@ -96,7 +96,7 @@ def _copies_at(
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class WalkBack:
     """One walk back through the masses of a forward pass; the arguments are those of `forward`."""
 
     records: Ints

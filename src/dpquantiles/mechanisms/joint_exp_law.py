@@ -16,7 +16,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.joint import Ints, Masses, Walk, forward
+from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.laws import steps_of
 from dpquantiles.views import Demand, SortedView
@@ -157,5 +157,5 @@ class JointExpLaw:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
         last = draws.weighted(bits, self._ends, self.setting.algebra)
-        walk = Walk(self.records, self.masses, self.geometry.targets, self.decay, bits)
+        walk = WalkBack(self.records, self.masses, self.geometry.targets, self.decay, bits)
         return walk.back(last)

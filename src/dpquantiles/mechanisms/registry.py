@@ -1,7 +1,7 @@
 """The mechanisms by name: what each needs to be built, planned and drawn by group.
 
-A mechanism is registered by one `Entry`. Everything but its class has a default that is right for
-any mechanism, so that an entry says more only where something better is known.
+One `Registration` makes a mechanism available. Everything but its class has a default that is right
+for any mechanism, so a registration says more only where something better exists.
 """
 
 from collections.abc import Callable
@@ -54,7 +54,7 @@ Rate = Callable[[ZCDP, int, Grid], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Registration:
     """A mechanism, and what planner and groups know of it beside its profile."""
 
     mechanism: Any
@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What the mechanism is asked for by."""
+        """The name by which the mechanism is requested."""
         return str(self.mechanism.name)
 
     def draws_for(self, m: int) -> int:
@@ -120,27 +120,27 @@ def _even_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
     return _tree_rate(budget, (FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE)[0])
 
 
-ENTRIES: dict[str, Entry] = {}
+REGISTERED: dict[str, Registration] = {}
 """What is registered, by name."""
 
 MECHANISMS: dict[str, Any] = {}
 """The classes, by name."""
 
 
-def register(entry: Entry) -> None:
-    """Make a mechanism known by its name, to releases, plans and commands."""
-    if entry.name in ENTRIES:
-        raise InvalidValue(f"mechanism must have a name of its own, got {entry.name!r}")
-    ENTRIES[entry.name], MECHANISMS[entry.name] = entry, entry.mechanism
+def register(new: Registration) -> None:
+    """Make a mechanism available by its name, to releases, plans and commands."""
+    if new.name in REGISTERED:
+        raise InvalidValue(f"mechanism must have a name of its own, got {new.name!r}")
+    REGISTERED[new.name], MECHANISMS[new.name] = new, new.mechanism
 
 
 def unregister(name: str) -> None:
     """Forget a mechanism."""
-    del ENTRIES[name], MECHANISMS[name]
+    del REGISTERED[name], MECHANISMS[name]
 
 
-for _entry in (
-    Entry(
+for _built_in in (
+    Registration(
         mechanism=JointExp,
         simulate=simulation.joint_exp,
         draws=(1024, 256, 128),
@@ -149,7 +149,7 @@ for _entry in (
         concentrated_rate=_joint_rate,
         draw_groups=draw_side_by_side,
     ),
-    Entry(
+    Registration(
         mechanism=RecursiveJointExp,
         simulate=simulation.recursive_joint_exp,
         draws=(128, 128, 128),
@@ -157,36 +157,36 @@ for _entry in (
         too_few="the same as joint_exp for so few quantiles",
         concentrated_rate=_recursive_rate,
     ),
-    Entry(
+    Registration(
         mechanism=Fitted,
         simulate=simulation.fitted,
         draws=(1024, 256, 128),
         concentrated_rate=_cell_tree_rate,
     ),
-    Entry(
+    Registration(
         mechanism=AdaptiveTree,
         simulate=simulation.adaptive_tree,
         concentrated_rate=_cell_tree_rate,
     ),
-    Entry(
+    Registration(
         mechanism=AggTree,
         simulate=simulation.agg_tree,
         draws=(256, 256, 256),
         concentrated_rate=_even_tree_rate,
     ),
-    Entry(
+    Registration(
         mechanism=ApproximateQuantiles,
         simulate=simulation.recursive_joint_exp,
         draws=(128, 128, 128),
     ),
-    Entry(mechanism=SliceQuantiles, most_planned=100),
-    Entry(mechanism=AboveThreshold, most_planned=3),
-    Entry(mechanism=IndExp, simulate=simulation.one_by_one),
-    Entry(mechanism=AppIndExp, simulate=simulation.one_by_one),
-    Entry(mechanism=CSmooth),
-    Entry(mechanism=PaperJointExp),
+    Registration(mechanism=SliceQuantiles, most_planned=100),
+    Registration(mechanism=AboveThreshold, most_planned=3),
+    Registration(mechanism=IndExp, simulate=simulation.one_by_one),
+    Registration(mechanism=AppIndExp, simulate=simulation.one_by_one),
+    Registration(mechanism=CSmooth),
+    Registration(mechanism=PaperJointExp),
 ):
-    register(_entry)
+    register(_built_in)
 
 
 def build(

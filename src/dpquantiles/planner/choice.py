@@ -76,8 +76,8 @@ def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
 
 @lru_cache(maxsize=1024)
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
-    entries = (registry.ENTRIES[name] for name in tables.CANDIDATES)
-    able = [entry.name for entry in entries if entry.fewest <= m <= entry.most]
+    candidates = (registry.REGISTERED[name] for name in tables.CANDIDATES)
+    able = [one.name for one in candidates if one.fewest <= m <= one.most]
     errors = {
         data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
@@ -126,4 +126,4 @@ def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
         budget = replace(budget, rho=min(max(budget.rho, WEAKEST**2), STRONGEST**2))
     else:
         budget = replace(budget, epsilon=min(max(budget.epsilon, WEAKEST), STRONGEST))
-    return registry.ENTRIES[name].rate(budget, m, tables.GRIDS[grid])
+    return registry.REGISTERED[name].rate(budget, m, tables.GRIDS[grid])

@@ -51,7 +51,7 @@ def estimate(
     """The errors of one mechanism on a reference data set, from so many draws at most."""
     distinct = tuple(sorted(set(q)))
     mechanism = _answering(name, budget, distinct, view.n, intervals)
-    most = registry.ENTRIES[name].draws_for(len(mechanism.q))
+    most = registry.REGISTERED[name].draws_for(len(mechanism.q))
     errors = simulated_errors(mechanism, view, most if draws is None else min(draws, most))
     errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
     bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
@@ -78,7 +78,7 @@ def _answering(
 
 def simulated_errors(mechanism: Mechanism, view: Reference, draws: int) -> Floats:
     """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order."""
-    steps = registry.ENTRIES[mechanism.name].simulate(mechanism, view, draws)
+    steps = registry.REGISTERED[mechanism.name].simulate(mechanism, view, draws)
     return rank_errors(view, np.sort(mechanism.q), steps)
 
 

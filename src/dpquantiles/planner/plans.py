@@ -14,7 +14,7 @@ from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import registry
-from dpquantiles.mechanisms.registry import Entry
+from dpquantiles.mechanisms.registry import Registration
 from dpquantiles.planner import choice
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
@@ -177,17 +177,17 @@ def planned(
     m = choice.answers(q, intervals)
     chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
-    for name, entry in registry.ENTRIES.items():
-        reason = unsuited(entry, budget, m)
+    for name, registered in registry.REGISTERED.items():
+        reason = unsuited(registered, budget, m)
         if not reason:
-            others = min(entry.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
+            others = min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
             draws = None if name == chosen.mechanism else others
             try:
                 estimates.append(estimate(name, budget, q, view, draws, intervals))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
-        if not entry.mechanism.profile.research_only:
+        if not registered.mechanism.profile.research_only:
             left_out[name] = reason
     counted = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
     return Plan(
@@ -213,17 +213,17 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
     return UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
 
 
-def unsuited(entry: Entry, budget: Guarantee, m: int) -> str:
+def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
     """Why a plan leaves a mechanism out; nothing when it does not."""
-    profile = entry.mechanism.profile
+    profile = registered.mechanism.profile
     if profile.research_only:
         return "research only"
     if budget.kind not in profile.kinds:
         return f"cannot meet a budget of kind {budget.kind!r}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
-    if m < entry.fewest:
-        return entry.too_few
-    if m > entry.most_planned:
-        return f"slow or hopeless for more than {entry.most_planned} quantiles"
+    if m < registered.fewest:
+        return registered.too_few
+    if m > registered.most_planned:
+        return f"slow or hopeless for more than {registered.most_planned} quantiles"
     return ""
