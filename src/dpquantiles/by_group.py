@@ -171,8 +171,8 @@ def draw(
 
 def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
     """The codes of the keys to answer for, and their public sizes where there are any."""
-    if rows.asked is not None:
-        return rows.asked, grouping.sizes
+    if rows.listed_codes is not None:
+        return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
     counts = np.array(list(rows.counts.values()), dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)

@@ -234,21 +234,19 @@ class Job:
     def parameters(self) -> dict[str, object]:
         """What must be the same when a request is repeated, beside budget and account."""
         named = Named.of(self.data) if isinstance(self.data, (str, Path)) else self.data
-        stated = {
-            "columns": self.columns,
-            "q": self.q,
-            "bounds": tuple(sorted(map(str, self.bounds.items()))),
-            "resolution": self.resolution,
-            "grid": self.grid,
-            "size": None if isinstance(self.size, Mapping) else self.size,
-            "missing": self.missing,
-            "mechanism": self.mechanism,
-            "intervals": self.intervals,
-            "rows": self.units.rows,
-            "source": _digest(named) if isinstance(named, Named) else None,
-            "type": named.type if isinstance(named, Named) else None,
-        }
-        return {name: _plain(value) for name, value in stated.items()}
+        source = {"source": _digest(named) if isinstance(named, Named) else None}
+        if isinstance(named, Named) and named.type is not None:
+            source["type"] = named.type
+        column = self.columns[0]
+        columns: dict[str, object] = {"column": column, "bounds": self.bounds.get(column)}
+        if self.describes:
+            columns = {"columns": list(self.columns)}
+            columns["bounds"] = str(sorted(map(str, self.bounds.items())))
+        names = ("q", "resolution", "grid", "missing", "mechanism", "intervals")
+        stated = {name: getattr(self, name) for name in names}
+        units = {"size": self.typical_size, "rows": self.units.rows}
+        parameters = {**columns, **stated, **units, **source}
+        return {name: _plain(value) for name, value in parameters.items()}
 
 
 def _digest(named: Named) -> str:
@@ -259,9 +257,9 @@ def _digest(named: Named) -> str:
 
 
 def _plain(value: Any) -> object:
-    """A public parameter as a value that a ledger can write down."""
+    """A public parameter as a ledger writes it down: what is not a plain value is text."""
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return str([_plain(item) for item in value])
     if isinstance(value, Grid):
-        return value.describe()
-    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+        return str(value.describe())
+    return value if value is None or type(value) in (bool, int, float, str, list) else str(value)

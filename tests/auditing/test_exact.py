@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpquantiles.auditing import exact, laws
-from dpquantiles.auditing.neighbors import pairs, small
+from dpquantiles.auditing.exact import pairs
+from dpquantiles.auditing.laws import small
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dpquantiles.auditing.losses import Counts, Law, loss
+from dpquantiles.auditing.exact import loss
+from dpquantiles.auditing.laws import Counts, Law
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import ZCDP, ApproxDP, PureDP
 

@@ -67,7 +67,7 @@ def test_tests_near_a_module_come_first() -> None:
     assert set(near) < set(wide)
     assert near.index("tests/golden/test_golden.py") == 2
     # A module without a test of its own has those of what imports it.
-    kernel = Path("src/dpquantiles/kernels/forward.py")
+    kernel = Path("src/dpquantiles/kernels/joint.py")
     assert "tests/mechanisms/test_joint_exp.py" in mutants.tests_of(kernel, False)
     for module in mutants.modules():
         assert mutants.tests_of(module, False)

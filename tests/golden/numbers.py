@@ -17,7 +17,7 @@ import numpy as np
 import dpquantiles as dpq
 from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals, MeasuredRanks, tails
-from dpquantiles.kernels import algebra, cells, draws, many_draws, precision, scans, tree
+from dpquantiles.kernels import algebra, cells, draws, many_draws, scans, tree
 from dpquantiles.mechanisms import (
     MECHANISMS,
     above_threshold,
@@ -260,8 +260,8 @@ def _kernels() -> Iterator[Case]:
     for run, length in product((1, 16, 256, 2048), (1, 255, 256, 257, 10**6)):
         yield case(f"depth {length} {run}", scans.scan_depth, length, run)
     for held in (algebra.Logarithms(), algebra.ScaledDoubles(10.0, 40.0)):
-        yield case(f"rounding {held}", precision.draw_loss, held, 9, 800, 0.25, 900.0)
-        yield case(f"rounding {held} of much", precision.draw_loss, held, 99, 8000, 0.25, 9000.0)
+        yield case(f"rounding {held}", scans.draw_loss, held, 9, 800, 0.25, 900.0)
+        yield case(f"rounding {held} of much", scans.draw_loss, held, 99, 8000, 0.25, 9000.0)
     yield from table(cells.height, (1, 2, 4, 5, 16, 17, 2**40))
     seeded: dict[str, Callable[[random.Random], Any]] = {
         "coin": lambda bits: [draws.coin(bits, k / 37) for k in range(38)],

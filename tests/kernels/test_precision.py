@@ -8,7 +8,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.privacy import PureDP
@@ -82,7 +82,7 @@ def test_masses_are_within_the_rounding_bound(
     law = dpq.JointExp(q=q, budget=PureDP(epsilon=epsilon), reach=reach).law(view)
     algebra = law.setting.algebra
     assert isinstance(algebra, ScaledDoubles) == (representation == "scaled doubles")
-    bound = precision.mass_error(
+    bound = scans.mass_error(
         algebra, m, law.geometry.length, law.setting.rate, law.setting.log_range
     )
     with localcontext(prec=60):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree

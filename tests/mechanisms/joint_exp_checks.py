@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 import dpquantiles as dpq
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP

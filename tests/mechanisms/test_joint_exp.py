@@ -17,7 +17,7 @@ from dpquantiles import privacy
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Neighbors, NeighborsName, PureDP
@@ -276,7 +276,7 @@ def test_rounding_is_inside_epsilon() -> None:
     for m, epsilon in itertools.product((1, 9, 60, 255), (0.1, 1.0, 100.0)):
         law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), budget=PureDP(epsilon=epsilon)).law(view)
         setting = law.setting
-        rounding = precision.draw_loss(
+        rounding = scans.draw_loss(
             setting.algebra, m, law.geometry.length, setting.rate, setting.log_range
         )
         assert 4 * setting.rate + rounding <= epsilon

@@ -12,7 +12,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import privacy
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.mechanisms import joint_exp_groups

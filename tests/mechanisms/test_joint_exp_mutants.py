@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.kernels import backward, draws
+from dpquantiles.kernels import draws, joint
 from dpquantiles.kernels.gaps import OpenGaps
 from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -60,13 +60,13 @@ def bias_the_coin(patch: Patch) -> None:
 
 def forget_the_tie(patch: Patch) -> None:
     """The predecessor at equal rank is drawn with any standing instead of H."""
-    original = backward.Walk._predecessor
+    original = joint.Walk._predecessor
 
     def predecessor(walk: Any, k: int, cell: int, standing: str) -> tuple[int, str]:
         source, found = original(walk, k, cell, standing)
         return source, walk._standing(k - 1, source) if found == "upper" else found
 
-    patch.setattr(backward.Walk, "_predecessor", predecessor)
+    patch.setattr(joint.Walk, "_predecessor", predecessor)
 
 
 def half_open_the_wrong_way(patch: Patch) -> None:

@@ -7,15 +7,15 @@ the real code along every outcome of its noise; a noisy rank is summed over all 
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpquantiles.auditing.explorer import Explorer
-from dpquantiles.auditing.losses import Counts, Law
-from dpquantiles.auditing.neighbors import Records, small, view_of
+from dpquantiles.grid import UniformGrid
 from dpquantiles.kernels import cells
+from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms import MECHANISMS, adaptive_tree, slice_quantiles
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -23,6 +23,72 @@ from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.results import ReleasedTree
+from dpquantiles.views import ArrayView
+from dpquantiles.views.protocol import Ints
+
+Records = tuple[int, ...]
+"""Steps of a small grid, in order."""
+
+
+class Counts(NamedTuple):
+    """Exact counts, and the rate of the noise that is added to each."""
+
+    exact: Ints
+    rate: float
+
+
+class Law(NamedTuple):
+    """All outcomes of a mechanism on some records, their log probabilities, and their counts."""
+
+    outcomes: tuple[Hashable, ...]
+    logs: Floats
+    counts: tuple[Counts, ...] = ()
+
+
+def small(points: int, n: int) -> Iterator[Records]:
+    """All data sets of n records on so many points; also all answers to n quantiles."""
+    return combinations_with_replacement(range(points), n)
+
+
+def view_of(records: Records, points: int) -> ArrayView:
+    """Records as a mechanism sees them."""
+    return ArrayView(np.array(records, dtype=np.int64), UniformGrid(0, points - 1, 1))
+
+
+class Explorer:
+    """Replays code along every sequence of its random choices, with their probabilities.
+
+    Every choice is answered as a script says; `advance` moves on to the next script.
+    """
+
+    def __init__(self) -> None:
+        self.script: list[int] = []
+        self.position = 0
+        self.probability = 1.0
+        self.options: list[int] = []
+
+    def choose(self, weights: Sequence[float]) -> int:
+        """Take the scripted choice, or the first possible one where the script ends."""
+        possible = [i for i, w in enumerate(weights) if w > 0]
+        if self.position == len(self.script):
+            self.script.append(0)
+            self.options.append(len(possible))
+        choice = possible[self.script[self.position]]
+        self.position += 1
+        self.probability *= weights[choice] / math.fsum(weights)
+        return choice
+
+    def advance(self) -> bool:
+        """Move to the next sequence of choices; False when all are done."""
+        while self.script and self.script[-1] + 1 == self.options[-1]:
+            self.script.pop()
+            self.options.pop()
+        if not self.script:
+            return False
+        self.script[-1] += 1
+        self.position, self.probability = 0, 1.0
+        return True
+
 
 LawOf = Callable[[Any, Records, int], Law]
 
@@ -46,14 +112,14 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
     view, stages = view_of(records, points), mechanism.stages(points)
     rate = adaptive_tree.cutting_rate(stages.cut)
     size = len(records) if mechanism.size is None else mechanism.size
-    explorer, asked = Explorer(), list[cells.Ints]()
+    explorer, asked = Explorer(), list[Ints]()
 
     class Watched(cells.Rule):
-        def margin(self, counts: cells.Ints, depth: int) -> cells.Ints:
+        def margin(self, counts: Ints, depth: int) -> Ints:
             asked.append(super().margin(counts, depth))
             return asked[-1]
 
-    def noise(_count: int) -> cells.Ints:
+    def noise(_count: int) -> Ints:
         margins = asked.pop()
         chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
@@ -114,7 +180,7 @@ def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
     return Law(tuple(range(points)), np.log(answers))
 
 
-def _noise_chances(moves: cells.Ints, rate: float) -> Sequence[float]:
+def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
     """P[z] of discrete Laplace noise for a run of moves; its ends stand for all beyond."""
     s = math.exp(-rate)
     inner = [(1 - s) / (1 + s) * math.exp(-rate * abs(move)) for move in moves[1:-1].tolist()]

@@ -6,7 +6,6 @@ what could be wrong here is rounding. A real release must state no more than was
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import api
-from dpquantiles.auditing.checks import Check, Found
-from dpquantiles.auditing.exact import budgets
+from dpquantiles.auditing.checks import SINGLE, Check, Worst, budgets, stated
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import UniformGrid
-from dpquantiles.mechanisms import registry, slice_quantiles
+from dpquantiles.mechanisms import MECHANISMS, registry, slice_quantiles
 from dpquantiles.mechanisms.bracketed import RANK_SHARE
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.results import Release
 
 ADD_REMOVE = Neighbors.ADD_REMOVE
+CLAIM = "a budget"
 
 Q = (0.1, 0.5, 0.75)
 RECORDS = np.arange(64)
@@ -39,25 +39,19 @@ LEAST, MOST = 0.05, 1e3
 def checks(names: Iterable[str], count: int) -> Iterator[Check]:
     """The parts of so many budgets, and what real releases of each state."""
     for name in names:
-        for relation in registry.MECHANISMS[name].profile.neighbors:
-            yield _check(name, relation, partial(_worst, name, Neighbors(relation), count))
+        for relation in MECHANISMS[name].profile.neighbors:
+            run = partial(_worst, name, Neighbors(relation), count)
+            yield Check(name, relation, "spending", CLAIM, 1.0, run)
 
 
 def extra_checks(count: int) -> Iterator[Check]:
     """What is bought beside answers."""
-    yield _check("intervals", Neighbors.SWAP, partial(_worst_parts, intervals, count))
-    yield _check("private keys", ADD_REMOVE, partial(_worst_parts, private_keys, count))
-
-
-def _check(subject: str, relation: str, run: Callable[[], Found]) -> Check:
-    return Check(
-        subject=subject,
-        neighbors=str(relation),
-        method="spending",
-        claim="a budget",
-        limit=1.0,
-        run=run,
-    )
+    for subject, relation, parts in (
+        ("intervals", Neighbors.SWAP, intervals),
+        ("private keys", ADD_REMOVE, private_keys),
+    ):
+        run = partial(_worst_parts, parts, count)
+        yield Check(subject, str(relation), "spending", CLAIM, 1.0, run)
 
 
 def amounts(count: int) -> list[float]:
@@ -66,26 +60,26 @@ def amounts(count: int) -> list[float]:
     return [float(amount) for amount in np.exp(logs)]
 
 
-def _worst(name: str, relation: Neighbors, count: int) -> Found:
-    profile, worst, cases = registry.MECHANISMS[name].profile, Fraction(0), 0
-    for amount in amounts(count):
-        for stated in budgets(profile, amount):
-            budget = replace(stated, neighbors=relation)
-            for size in _sizes(name, relation):
-                for spent in shares_spent(name, budget, size):
-                    worst, cases = max(worst, spent), cases + 1
+def _worst(name: str, relation: Neighbors, count: int) -> Worst:
+    shares = [
+        share
+        for amount in amounts(count)
+        for budget in budgets(name, relation, amount)
+        for size in _sizes(name, relation)
+        for share in shares_spent(name, budget, size)
+    ]
     # A mechanism that refuses every budget has shown nothing.
-    return Found(worst if cases else math.inf, cases)
+    return Worst(max(shares, default=math.inf), len(shares))
 
 
-def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Found:
+def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Worst:
     shares = [parts(amount) for amount in amounts(count)]
-    return Found(max(shares), len(shares))
+    return Worst(max(shares), len(shares))
 
 
 def _sizes(name: str, relation: Neighbors) -> tuple[int | None, ...]:
     """Stated and bought numbers of records, as far as the mechanism takes them."""
-    uses = registry.MECHANISMS[name].profile.uses_size
+    uses = MECHANISMS[name].profile.uses_size
     if relation is Neighbors.SWAP or not uses:
         return (None,)
     return (len(RECORDS),) if name == "slice_quantiles" else (len(RECORDS), None)
@@ -95,43 +89,27 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
     """What the parts of a budget are of it, on each grid, and what a release states of it."""
     whole = Fraction(budget.amount)
     try:
-        mechanism = registry.build(name, budget, q=(0.5,) if name in ONE else Q, size=size)
-        release = api.quantiles(
-            RECORDS,
-            mechanism.q,
-            bounds=(0, 1000),
-            neighbors=budget.neighbors,
-            size=size,
-            **{"mechanism": name, **_asked(budget)},
-        )
+        q = SINGLE if name == "slice_quantiles" else Q
+        mechanism = registry.build(name, budget, q=q, size=size)
+        asked = {"bounds": (0, 1000), "mechanism": name, "size": size, **stated(budget)}
+        release: Release = api.quantiles(RECORDS, q, **asked)
     except ValueError:
         # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
         return
     assert release.guarantee is not None
     if release.guarantee.kind == budget.kind:
         yield Fraction(release.guarantee.amount) / whole
-    for points in POINTS:
-        for parts in PARTS.get(name, nothing)(mechanism, points):
+    for points in POINTS if name in PARTS else ():
+        for parts in PARTS[name](mechanism, points):
             yield sum(parts, Fraction(0)) / Fraction(mechanism.guarantee.amount)
 
 
-def _asked(budget: Guarantee) -> dict[str, Any]:
-    delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
-    return {budget.measure: budget.amount, **delta}
-
-
-ONE = ("slice_quantiles",)
 Parts = Iterator[tuple[Fraction, ...]]
 
 
 def noise_price(budget: Guarantee, rate: float | Fraction) -> Fraction:
     """Noise of a rate on a number that moves by one: the rate, or half its square of a rho."""
     return Fraction(rate) ** 2 / 2 if isinstance(budget, ZCDP) else Fraction(rate)
-
-
-def nothing(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
-    """Mechanisms that do not divide a budget."""
-    return iter(())
 
 
 def count_and_rest(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
@@ -195,7 +173,7 @@ PARTS: dict[str, Callable[[Any, int], Parts]] = {
     "above_threshold": walks,
     "slice_quantiles": noisy_rank,
 }
-"""By the name of the mechanism."""
+"""By the name of the mechanism; those that are not listed do not divide a budget."""
 
 
 def intervals(amount: float) -> Fraction:

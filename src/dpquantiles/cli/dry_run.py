@@ -7,7 +7,7 @@ from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
-from dpquantiles.ledger.books import RECORD
+from dpquantiles.ledger.charges import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
@@ -86,7 +86,7 @@ def _left(job: Job) -> str:
     ledger, unit = job.account.ledger, job.units.column or RECORD
     dataset, part = job.account.dataset, job.account.part
     left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
-    known = f"{charges.measure(ledger.budget)} = {left} remains of {charges.words(ledger.budget)}"
+    known = f"{ledger.budget.measure} = {left} remains of {charges.words(ledger.budget)}"
     fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
     return known if fits else f"{known}; a new request of this cost would be refused"
 

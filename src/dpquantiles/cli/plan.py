@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
@@ -22,39 +21,30 @@ from dpquantiles.written import grid_for, value
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """Types that bounds may state by how they are written, in the order in which they are tried."""
 
-Size = Annotated[
-    str, typer.Option("--size", metavar="N", help="How many records.", show_default=False)
-]
+Size = Annotated[str, option("--size", "N", "How many records.")]
 Data = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        metavar="NAME",
-        help="What records are assumed to be: even, smooth, clustered, tied.",
-    ),
+    str, option("--data", "NAME", "What records are assumed to be: even, smooth, clustered, tied.")
 ]
 Spread = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--spread",
-        metavar="SHARE",
-        help="Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
+        "SHARE",
+        "Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
     ),
 ]
 RankError = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--rank-error",
-        metavar="SHARE",
-        help="In place of --epsilon: find the smallest one whose 95 % error is this share of the "
+        "SHARE",
+        "In place of --epsilon: find the smallest one whose 95 % error is this share of the "
         "records, such as 0.01.",
     ),
 ]
 Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw error against epsilon to this SVG file."),
+    Path | None, option("--plot", "FILE", "Draw error against epsilon to this SVG file.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def plan(
@@ -73,7 +63,7 @@ def plan(
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show how accurate a release will be; reads no data and spends nothing.
 

@@ -43,9 +43,9 @@ def select(values: NDArray[Any], index: Ints) -> NDArray[Any]:
         return values[:0]
     runs = runs_of(index)
     if len(values) >= LARGE:
-        found = _by_bins(values, runs)
-        if found is not None:
-            return found
+        selected = _by_bins(values, runs)
+        if selected is not None:
+            return selected
     edges = sorted({edge for run in runs for edge in (run.start, run.stop - 1)})
     parted = np.partition(values, edges)
     return np.concatenate([np.sort(parted[run.start : run.stop]) for run in runs])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid, Held
+from dpquantiles.grid import Grid, TypedGrid
 from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import ANYTHING, Domain
@@ -143,15 +143,15 @@ class Bracketed:
         below, _ = view.ranks(cuts)
         counts = np.diff(np.concatenate([[0], below, [view.n]]))
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
-        values = Held(grid, self.domain)
+        typed = TypedGrid(grid, self.domain)
         return MeasuredRanks(
             asked=self.intervals,
-            lower=values.lower(cuts),
-            upper=values.upper(cuts),
+            lower=typed.lower(cuts),
+            upper=typed.upper(cuts),
             counts=tuple((counts + noise).tolist()),
             rate=float(self.rank_rate),
             size=view.n if self._swap else None,
-            ends=values.ends,
+            ends=typed.ends,
         )
 
 

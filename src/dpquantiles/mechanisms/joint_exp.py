@@ -27,7 +27,7 @@ from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw
@@ -129,7 +129,7 @@ class JointExp(WithLaw):
         log_floor = _log_floor(nominal, reach, delta)
         algebra = algebras.choose(log_volume, log_floor, longest, nominal)
         log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
-        rounding = precision.draw_loss(algebra, steps, longest, nominal, log_range)
+        rounding = scans.draw_loss(algebra, steps, longest, nominal, log_range)
         rate = self._rate(rounding)
         log_floor = _log_floor(rate, reach, delta)
         return Setting(reach, cap, rate, log_floor, log_volume, log_range, algebra)

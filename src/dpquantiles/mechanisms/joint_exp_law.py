@@ -16,8 +16,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.backward import Walk
-from dpquantiles.kernels.forward import Ints, Masses, forward
+from dpquantiles.kernels.joint import Ints, Masses, Walk, forward
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.laws import steps_of
 from dpquantiles.views import Demand, SortedView

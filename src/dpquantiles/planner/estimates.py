@@ -21,7 +21,7 @@ CAUTION = 2.5
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The rank errors that one mechanism will have: per quantile, in the order asked."""
+    """The rank errors that one mechanism will have: per quantile, in the order requested."""
 
     mechanism: str
     expected: tuple[float, ...]

@@ -60,10 +60,10 @@ class Plan:
 
     def __getitem__(self, mechanism: str) -> Estimate:
         """A mechanism by name; "auto" is the one it takes, or the best if that was left out."""
-        found = {estimate.mechanism: estimate for estimate in self.table}
+        estimates = {estimate.mechanism: estimate for estimate in self.table}
         if mechanism == choice.AUTO:
-            return found.get(self.chosen.mechanism, self.best)
-        return found[require.choice(found, mechanism=mechanism)]
+            return estimates.get(self.chosen.mechanism, self.best)
+        return estimates[require.choice(estimates, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
@@ -160,9 +160,9 @@ def plan(
         a reference data set. The same parameters always give the same plan.
     """
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
-    n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
+    n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
     view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
-    return planned(budget, asked, view, n, require_intervals(intervals))
+    return planned(budget, requested, view, n, require_intervals(intervals))
 
 
 def planned(
@@ -189,13 +189,13 @@ def planned(
                 reason = str(refusal)
         if not entry.mechanism.profile.research_only:
             left_out[name] = reason
-    held = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
+    counted = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
     return Plan(
         size=size,
         q=q,
         budget=budget,
         grid=view.grid.describe(),
-        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
+        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {counted}",
         intervals=intervals,
         table=tuple(sorted(estimates, key=lambda estimate: estimate.mean)),
         chosen=chosen,

@@ -2,7 +2,7 @@
 
 import textwrap
 
-from dpquantiles.auditing.findings import Audit, Finding
+from dpquantiles.auditing.checks import Audit, Finding
 from dpquantiles.present import tables
 
 TITLES = {

@@ -51,8 +51,8 @@ class DuckDB(QueryEngine):
 
     def with_cells(self, native: Any, cells: Mapping[str, str]) -> Any:
         names = dict.fromkeys((*native.columns, *cells))
-        found = {name: duckdb.SQLExpression(cells.get(name, quoted(name))) for name in names}
-        return native.select(*(cell.alias(name) for name, cell in found.items()))
+        columns = {name: duckdb.SQLExpression(cells.get(name, quoted(name))) for name in names}
+        return native.select(*(column.alias(name) for name, column in columns.items()))
 
     def safe_cell(self, table: Table, column: str) -> str | None:
         """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
@@ -194,6 +194,6 @@ def is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
 
 
 def _is_plain(step: dict[str, Any]) -> bool:
-    sampled = any("sample" in told.lower() for told in step["extra_info"])
+    sampled = any("sample" in detail.lower() for detail in step["extra_info"])
     plain = step["name"].strip() in PLAIN and not sampled
     return plain and all(map(_is_plain, step["children"]))

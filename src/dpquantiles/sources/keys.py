@@ -29,7 +29,7 @@ from dpquantiles.sources.units import absent_in, has_codes, is_untyped
 Key = tuple[Any, ...]
 
 PRIVATE = "private"
-"""What stands for keys that are found in the data by a private selection."""
+"""Stands for keys that a private selection finds in the data."""
 
 RESERVED = ("q", "value")
 """Columns of the result, which cannot be keys as well."""
@@ -38,10 +38,10 @@ UINT64 = np.iinfo(np.uint64)
 
 EPOCH = dt.date(1970, 1, 1)
 MARK = "\x01"
-"""What begins text that is no plain text: with "=" the text itself, with "#" its bytes in hex."""
+"""Begins text that is no plain text: behind "=" stands the text itself, behind "#" its bytes."""
 
 NOT_SHOWN = "<not shown: {}>"
-"""What stands for a key that Python cannot show."""
+"""Stands for a key that Python cannot show."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ class KeyColumns:
                 "the data, because a group that shows up tells that somebody is in it; or "
                 "keys='private' (with delta), which finds groups by a selection that is paid for"
             )
-        found = tuple(self._key(key) for key in self._listed(keys))
-        if not found:
+        checked = tuple(self._key(key) for key in self._listed(keys))
+        if not checked:
             raise InvalidValue("keys must name at least one group, got none")
-        counted = Counter(found)
-        if len(counted) < len(found):
+        counted = Counter(checked)
+        if len(counted) < len(checked):
             twice = self.shown(counted.most_common(1)[0][0])
             raise InvalidValue(f"keys must name each group once, got {twice!r} more than once")
-        return found
+        return checked
 
     def shown(self, key: Key) -> Any:
         """A key as users write it: without its tuple where there is one column."""
@@ -160,7 +160,7 @@ def _writable(text: str) -> str:
 
 
 def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
-    """A number beyond the column's own is a group like any other, but a computer must hold it."""
+    """Refuse a number that no column of this type can hold."""
     if not limits.min <= number <= limits.max:
         raise InvalidValue(
             f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
@@ -185,7 +185,7 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 
 def whole_code(frame: Any, name: str) -> Any:
-    """Numbers in a type that holds all keys which may be listed, so that none wraps."""
+    """Whole numbers in a type that holds all keys which may be listed, so that none overflows."""
     unsigned = frame.collect_schema()[name] == nw.UInt64
     return nw.col(name) if unsigned else nw.col(name).cast(nw.Int64)
 
@@ -211,15 +211,15 @@ def _cells(series: Any) -> list[str | None] | None:
         return list(cells)
     if is_untyped(series):
         return [_written(cell) for cell in series]
-    held = as_arrow(series)
-    if held is None:
+    arrow = as_arrow(series)
+    if arrow is None:
         names = {cell: _written(cell) for cell in series.unique().to_list()}
         same = all(cell == name for cell, name in names.items())
         return None if same else [names[cell] for cell in series]
-    text = held.cast("large_binary")
-    known = {raw: marked(raw) for raw in text.unique().to_pylist()}
-    same = all(raw == name.encode() for raw, name in known.items())
-    return None if same else [known[raw] for raw in text.to_pylist()]
+    text = arrow.cast("large_binary")
+    written = {raw: marked(raw) for raw in text.unique().to_pylist()}
+    same = all(raw == name.encode() for raw, name in written.items())
+    return None if same else [written[raw] for raw in text.to_pylist()]
 
 
 def _written(cell: Any) -> str | None:
@@ -259,12 +259,12 @@ def read(codes: Sequence[Key], types: Sequence[str]) -> tuple[Key, ...]:
 
 def _read(parts: list[Any], stated: str) -> list[Any]:
     """One column of keys; equal parts that cannot be shown have one stand-in, by a number."""
-    found = {part: _plain(part, stated) for part in parts}
-    hidden = [part for part, plain in found.items() if plain is None]
-    taken = set(found.values())
+    shown = {part: _plain(part, stated) for part in parts}
+    hidden = [part for part, plain in shown.items() if plain is None]
+    others = set(shown.values())
     for number, part in enumerate(hidden, start=1):
-        found[part] = free_name(NOT_SHOWN.format(number), taken)
-    return [found[part] for part in parts]
+        shown[part] = free_name(NOT_SHOWN.format(number), others)
+    return [shown[part] for part in parts]
 
 
 def _plain(code: Any, stated: str) -> Any:

@@ -18,7 +18,7 @@ from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
 UNDECLARED = ("object", "null")
-"""Types of columns, as their libraries call them, that leave it to the records."""
+"""Types of columns, as their libraries call them, that say nothing about the records."""
 
 
 class TypedColumn(NamedTuple):
@@ -64,8 +64,8 @@ def declares_type(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return False
     _require_no_text(data)
-    known = _known(data)
-    return known is not None and str(_declared_type(known.to_native())).lower() not in UNDECLARED
+    series = _narwhals_series(data)
+    return series is not None and str(_declared_type(series.to_native())).lower() not in UNDECLARED
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:
@@ -102,21 +102,23 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 
 def _series(data: Any) -> Any:
-    """A Narwhals Series, or None for what has no type but that of its records."""
+    """A Narwhals Series; None for data that no library of columns holds."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
-    known = _known(data)
+    series = _narwhals_series(data)
     exported = hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
-    return nw.from_native(_arrow(data), allow_series=True) if known is None and exported else known
+    return (
+        nw.from_native(_arrow(data), allow_series=True) if series is None and exported else series
+    )
 
 
-def _known(data: Any) -> Any:
+def _narwhals_series(data: Any) -> Any:
     """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
-    known = nw.from_native(data, pass_through=True, allow_series=True)
-    if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
+    wrapped = nw.from_native(data, pass_through=True, allow_series=True)
+    if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)):
         raise InvalidType("data must be one column, got a table; name it: column='...'")
-    return known if isinstance(known, nw.Series) else None
+    return wrapped if isinstance(wrapped, nw.Series) else None
 
 
 def _require_no_text(data: Any) -> None:
@@ -186,5 +188,5 @@ def as_arrow(series: Any) -> Any:
         return None
     import pyarrow as pa
 
-    held = pa.array(series.to_pandas().array)
-    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
+    array = pa.array(series.to_pandas().array)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
