@@ -173,8 +173,8 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
     ),
     (
         fitted.Fitted.stages,
-        "Stages(None, *self.budget.split(LUMP_SHARE))",
-        "Stages(None, self.budget.split(LUMP_SHARE)[0], self.budget)",
+        "FittedStages(None, *self.budget.split(LUMP_SHARE))",
+        "FittedStages(None, self.budget.split(LUMP_SHARE)[0], self.budget)",
         "fitted-pure-swap",
         None,
     ),

@@ -21,7 +21,7 @@ from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import above_threshold
-from dpquantiles.mechanisms.above_threshold import AboveThreshold, Walk, candidate_steps
+from dpquantiles.mechanisms.above_threshold import AboveThreshold, ThresholdWalk, candidate_steps
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import Demand, WindowView
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, neighbor_pairs, view_of
@@ -189,7 +189,7 @@ def test_draws_at_another_epsilon_do_not_fit(factor: float) -> None:
 
 def test_rare_stops_have_their_exact_chance() -> None:
     """The screen takes whole units off an exponent; what is left is tossed exactly."""
-    walk = Walk(np.zeros(40_000, dtype=np.int64), Fraction(9), Fraction(1, 2), True)
+    walk = ThresholdWalk(np.zeros(40_000, dtype=np.int64), Fraction(9), Fraction(1, 2), True)
     bits = random.Random(4)
     for missing in (1, 3, 7, 13):
         row = np.full(40_000, missing)
@@ -385,10 +385,10 @@ def price_the_other_direction(patch: Patch) -> None:
     patch.setattr(AboveThreshold, "rate", rate)
 
 
-def change_the_walk(patch: Patch, **changes: Callable[[Walk], object]) -> None:
+def change_the_walk(patch: Patch, **changes: Callable[[ThresholdWalk], object]) -> None:
     original = AboveThreshold._walk
 
-    def walk(mechanism: AboveThreshold, *given: object) -> Walk:
+    def walk(mechanism: AboveThreshold, *given: object) -> ThresholdWalk:
         found = original(mechanism, *given)  # type: ignore[arg-type]
         return replace(found, **{name: change(found) for name, change in changes.items()})  # type: ignore[arg-type]
 
@@ -409,10 +409,10 @@ def skip_the_rest_of_the_coins(patch: Patch) -> None:
 
 
 def always_pass_the_first_whole_number(patch: Patch) -> None:
-    def threshold(walk: Walk, bits: random.Random) -> int:
+    def threshold(walk: ThresholdWalk, bits: random.Random) -> int:
         return math.ceil(walk.target) + 1 + draws.geometric(bits, walk.rate)
 
-    patch.setattr(Walk, "_threshold", threshold)
+    patch.setattr(ThresholdWalk, "_threshold", threshold)
 
 
 def demand_all_but_the_last(patch: Patch) -> None:

@@ -13,7 +13,7 @@ from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
-from dpquantiles.mechanisms.fitted import Fitted, Stages
+from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Neighbors
@@ -61,7 +61,7 @@ def test_stages_are_within_the_budget() -> None:
     check_stages()
     for mechanism in mechanisms(0.7):
         coarse, fine = mechanism.stages(4096), mechanism.stages(4097)
-        assert coarse == Stages(None, None, mechanism.budget)
+        assert coarse == FittedStages(None, None, mechanism.budget)
         asked = mechanism.budget.neighbors is Neighbors.ADD_REMOVE and mechanism.size is None
         assert (fine.size is not None) == asked
 

@@ -9,7 +9,7 @@ import pytest
 from dpquantiles.entropy import Bits
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.count import PrivateCount
-from dpquantiles.mechanisms.fitted import Fitted, Stages
+from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Guarantee
@@ -28,7 +28,7 @@ Patch = pytest.MonkeyPatch
 Mutation = Callable[[Patch], None]
 
 
-def stages_where(change: Callable[[Guarantee, Stages], Stages]) -> Mutation:
+def stages_where(change: Callable[[Guarantee, FittedStages], FittedStages]) -> Mutation:
     def mutate(patch: Patch) -> None:
         original = Fitted.stages
         patch.setattr(
@@ -42,17 +42,17 @@ def left(budget: Guarantee, share: float) -> Guarantee:
     return budget.split(share)[-1] if share else budget
 
 
-def question_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+def question_for_nothing(budget: Guarantee, stages: FittedStages) -> FittedStages:
     size = 0.0 if stages.size is None else fitted.SIZE_SHARE
     return stages._replace(answers=left(budget, size))
 
 
-def size_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+def size_for_nothing(budget: Guarantee, stages: FittedStages) -> FittedStages:
     lumps = 0.0 if stages.lumps is None else fitted.LUMP_SHARE
     return stages._replace(answers=left(budget, lumps))
 
 
-def answers_at_the_full_budget(budget: Guarantee, stages: Stages) -> Stages:
+def answers_at_the_full_budget(budget: Guarantee, stages: FittedStages) -> FittedStages:
     return stages._replace(answers=budget)
 
 

@@ -21,7 +21,7 @@ from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import slice_quantiles as module
-from dpquantiles.mechanisms.slice_quantiles import Plan, SliceQuantiles
+from dpquantiles.mechanisms.slice_quantiles import SlicePlan, SliceQuantiles
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from tests.mechanisms import slice_quantiles_checks as checks
 from tests.mechanisms.building import built
@@ -74,7 +74,7 @@ def test_all_neighbors_and_answers_are_within_the_price(case: int, neighbors: st
     checks.check_private(plan, neighbors, sizes, points, reach)
 
 
-def check_pairs(plan: Plan, data: list[tuple[int, ...]], points: int) -> tuple[float, float]:
+def check_pairs(plan: SlicePlan, data: list[tuple[int, ...]], points: int) -> tuple[float, float]:
     """Inequality (6), as shares of what it allows: any threshold, and the one of adding."""
     pairs, w = checks.Pairs(plan, data, points), plan.margin
     removing = pairs.worst(range(-w, w)) / float(plan.decay * (2 + Fraction(1, plan.slope)))
@@ -92,7 +92,7 @@ def check_pairs(plan: Plan, data: list[tuple[int, ...]], points: int) -> tuple[f
         (tiny([0, 0, 0], "1", "1", 2, 2, 1), 4, 3),
     ],
 )
-def test_one_record_moves_two_windows_at_most(plan: Plan, n: int, points: int) -> None:
+def test_one_record_moves_two_windows_at_most(plan: SlicePlan, n: int, points: int) -> None:
     every = list(itertools.combinations_with_replacement(range(points), n))
     removing, adding = check_pairs(plan, every, points)
     assert removing > 0.5
@@ -315,7 +315,7 @@ def fresh_noise_per_rank(patch: Patch) -> None:
 
 
 def never_shrink(patch: Patch) -> None:
-    def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
+    def caps_of(ranks: np.ndarray, plan: SlicePlan) -> np.ndarray:
         return np.full(ranks.shape, plan.slope * plan.reach)
 
     patch.setattr(module, "caps_of", caps_of)
@@ -329,7 +329,7 @@ def forget_the_margin(patch: Patch) -> None:
 def shrink_too_late(patch: Patch) -> None:
     original = module.caps_of
 
-    def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
+    def caps_of(ranks: np.ndarray, plan: SlicePlan) -> np.ndarray:
         return np.minimum(3 * original(ranks, plan), plan.slope * plan.reach)
 
     patch.setattr(module, "caps_of", caps_of)

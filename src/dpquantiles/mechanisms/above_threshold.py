@@ -107,11 +107,11 @@ class AboveThreshold(WithLaw):
         factor = Fraction(2) if self.neighbors is Neighbors.SWAP else 1 + walked
         return Fraction(self.each) / factor
 
-    def _walk(self, q: float, n: int, below: Ints, through: Ints) -> "Walk":
+    def _walk(self, q: float, n: int, below: Ints, through: Ints) -> "ThresholdWalk":
         rising = q >= 0.5
         counts = through if rising else (n - below)[::-1]
         walked = Fraction(q) if rising else 1 - Fraction(q)
-        return Walk(counts=counts, target=walked * n, rate=self.rate(q), rising=rising)
+        return ThresholdWalk(counts=counts, target=walked * n, rate=self.rate(q), rising=rising)
 
 
 def candidate_steps(grid: Grid, most: int) -> Ints:
@@ -135,7 +135,7 @@ def _geometric_distances(largest: float, count: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Walk:
+class ThresholdWalk:
     """One search: counts at the candidates in the order of the walk, and the threshold's target."""
 
     counts: Ints
@@ -219,7 +219,7 @@ class AboveThresholdLaw:
 
     grid: Grid
     steps: Ints
-    walks: tuple[Walk, ...]
+    walks: tuple[ThresholdWalk, ...]
     order: Ints
 
     def log_probability(self, values: Sequence[Any]) -> float:
@@ -244,5 +244,5 @@ class AboveThresholdLaw:
         return tuple(self.grid.decode(answer))
 
     @staticmethod
-    def _by_step(walk: Walk) -> Floats:
+    def _by_step(walk: ThresholdWalk) -> Floats:
         return walk.log_probabilities if walk.rising else walk.log_probabilities[::-1]

@@ -23,7 +23,7 @@ from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
-from dpquantiles.mechanisms.brackets import Brackets, Noise, place
+from dpquantiles.mechanisms.brackets import Brackets, RankNoise, place
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Guarantee, Neighbors
@@ -121,9 +121,9 @@ class Bracketed:
             **({"size_share": float(1 - RANK_SHARE) * COUNT_SHARE} if self._buys_size else {}),
         }
 
-    def _noise(self, rest: Guarantee) -> Noise:
+    def _noise(self, rest: Guarantee) -> RankNoise:
         """What JointExp would have; other mechanisms may be further off."""
-        return Noise(
+        return RankNoise(
             answers=rest.without_delta.bounded_range() / (2 * rest.neighbors.records),
             ranks=float(self.rank_rate),
             size=float(self._count()[0].rate) if self._buys_size else math.inf,

@@ -70,7 +70,7 @@ MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
 
 
-class Stages(NamedTuple):
+class FittedStages(NamedTuple):
     """What the rough number of records, the question and the answers may spend."""
 
     size: Guarantee | None
@@ -100,13 +100,13 @@ class Fitted(Mechanism):
         for points in (COARSE, MOST_STEPS):
             self.taken(points, lumpy=True, size=0)
 
-    def stages(self, points: int) -> Stages:
+    def stages(self, points: int) -> FittedStages:
         """What each stage may spend on a grid of so many points."""
         if points <= COARSE:
-            return Stages(None, None, self.budget)
+            return FittedStages(None, None, self.budget)
         if self.buys_size:
-            return Stages(*self.budget.split(SIZE_SHARE, LUMP_SHARE))
-        return Stages(None, *self.budget.split(LUMP_SHARE))
+            return FittedStages(*self.budget.split(SIZE_SHARE, LUMP_SHARE))
+        return FittedStages(None, *self.budget.split(LUMP_SHARE))
 
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""

@@ -58,9 +58,9 @@ def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
 def _records(view: SortedView, geometry: Geometry) -> Ints:
     """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
     n, width = view.n, geometry.length + 1
-    held = runs(geometry, n)
-    steps = view.order_statistics(Demand(runs=held).index)
-    starts, offsets = [run.start for run in held], np.cumsum([0, *map(len, held)])
+    fetched = runs(geometry, n)
+    steps = view.order_statistics(Demand(runs=fetched).index)
+    starts, offsets = [run.start for run in fetched], np.cumsum([0, *map(len, fetched)])
     records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
     for row, target in zip(records, geometry.targets.tolist(), strict=True):
         first = target + geometry.start - 1

@@ -198,7 +198,7 @@ class ToldApart:
     def order_statistics(self, index: Ints) -> Ints:
         steps = self.view.order_statistics(index)
         distinct, inverse = np.unique(steps, return_inverse=True)
-        below, through = (found[inverse] for found in self.view.ranks(distinct))
+        below, through = (counts[inverse] for counts in self.view.ranks(distinct))
         labels = np.zeros_like(steps)
         for shared, here in _by_size(through - below):
             labels[here] = self._labels(shared)[(index - below)[here]]
@@ -207,12 +207,12 @@ class ToldApart:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         whole, label = steps >> self.shift, steps & ((1 << self.shift) - 1)
         below, through = self.view.ranks(whole)
-        found = below.copy(), below.copy()
+        lower, upper = below.copy(), below.copy()
         for shared, here in _by_size(through - below):
             labels = self._labels(shared)
-            found[0][here] += np.searchsorted(labels, label[here], side="left")
-            found[1][here] += np.searchsorted(labels, label[here], side="right")
-        return found
+            lower[here] += np.searchsorted(labels, label[here], side="left")
+            upper[here] += np.searchsorted(labels, label[here], side="right")
+        return lower, upper
 
     def _labels(self, shared: int) -> Ints:
         """The labels of so many records that share a step, in ascending order."""
@@ -227,10 +227,10 @@ def _by_size(sizes: Ints) -> Iterator[tuple[int, NDArray[np.bool_]]]:
 
 def van_der_corput(index: Ints, bits: int) -> Ints:
     """The lowest `bits` bits of each number, in reverse order."""
-    found = np.zeros_like(index)
+    reversed_bits = np.zeros_like(index)
     for bit in range(bits):
-        found |= ((index >> bit) & 1) << (bits - 1 - bit)
-    return found
+        reversed_bits |= ((index >> bit) & 1) << (bits - 1 - bit)
+    return reversed_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,10 +281,10 @@ class RecursiveLaw:
         """The log probability of these cuts, in ascending order: a product over the nodes."""
         if any(a > b for a, b in itertools.pairwise(cuts)):
             return -math.inf
-        known = (0, *cuts, self.records.grid.size - 1)
+        ends_and_cuts = (0, *cuts, self.records.grid.size - 1)
         logs = []
         for node in self.tree.nodes():
-            low, *inner, high = (known[cut] for cut in node.cuts)
+            low, *inner, high = (ends_and_cuts[cut] for cut in node.cuts)
             logs.append(self._remembered(node, low, high, tuple(inner)))
         return math.fsum(logs)
 

@@ -67,7 +67,7 @@ MOST_DECAY = Fraction(64)
 GUARD_BITS = 64
 
 
-class Plan(NamedTuple):
+class SlicePlan(NamedTuple):
     """All that decides privacy: public numbers."""
 
     targets: Ints
@@ -139,8 +139,8 @@ class SliceQuantiles(Mechanism):
             draw(bits, *slots(window, int(cap), view.grid.size, plan.slope), table)
             for window, cap in zip(windows, caps, strict=True)
         ]
-        known = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
-        values = view.grid.decode(np.array([known[q] for q in self.q], dtype=np.int64))
+        steps = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
+        values = view.grid.decode(np.array([steps[q] for q in self.q], dtype=np.int64))
         return self.released(view, bits, values, size=self.public_size(view.n))
 
     @property
@@ -151,7 +151,7 @@ class SliceQuantiles(Mechanism):
         nodes = diameter(self._m) if self.neighbors is Neighbors.SWAP else self._m.bit_length()
         return min(draws.MOST_RATE, RANK_SHARE * Fraction(self.epsilon) / nodes)
 
-    def plan(self, n: int, grid: Grid) -> Plan:
+    def plan(self, n: int, grid: Grid) -> SlicePlan:
         """All parameters from public numbers; refuses where windows would be too small."""
         nu, q = self.public_size(n), np.array(sorted(set(self.q)))
         targets = np.rint(q * nu).astype(np.int64)
@@ -175,7 +175,7 @@ class SliceQuantiles(Mechanism):
                 f"epsilon={self.epsilon:g} needs windows of {2 * reach} ranks around each quantile "
                 "by slice_quantiles; take a larger epsilon, or mechanism 'joint_exp'"
             )
-        return Plan(targets, self._noise(), decay, reach, slope, margin)
+        return SlicePlan(targets, self._noise(), decay, reach, slope, margin)
 
     def _spread(self) -> int:
         """By how much noise may narrow a gap, but for a chance of MISS_CHANCE."""
@@ -183,9 +183,9 @@ class SliceQuantiles(Mechanism):
         return math.ceil(2 / self._noise() * (0.3 * nodes + math.log(self._m / MISS_CHANCE)))
 
     def _refusal(self, nu: int, needed: float) -> str:
-        held = "size" if self.size is not None else "the number of records"
+        what = "size" if self.size is not None else "the number of records"
         return (
-            f"{held} must be at least about {needed:.2g} for {self._m} such quantiles at "
+            f"{what} must be at least about {needed:.2g} for {self._m} such quantiles at "
             f"epsilon={self.epsilon:g} by slice_quantiles, got {nu}; take a larger epsilon, fewer "
             "quantiles, or mechanism 'joint_exp' (few quantiles) or 'agg_tree' (many)"
         )
@@ -212,7 +212,7 @@ def prefix_noise(nodes: Ints) -> Ints:
     return sums[1:]
 
 
-def caps_of(ranks: Ints, plan: Plan) -> Ints:
+def caps_of(ranks: Ints, plan: SlicePlan) -> Ints:
     """(3) in units of 1/t of a rank, over the last axis."""
     top = plan.slope * plan.reach
     gaps = np.full(ranks.shape, top + plan.margin, dtype=np.int64)
@@ -231,12 +231,12 @@ def windows_of(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
     ]
     index = np.concatenate(runs)
     real = np.unique(index[(index >= 0) & (index < view.n)])
-    found = view.order_statistics(real)
+    records = view.order_statistics(real)
     windows = []
     for run in runs:
         steps = np.where(run < 0, 0, view.grid.size - 1).astype(np.int64)
         inside = (run >= 0) & (run < view.n)
-        steps[inside] = found[np.searchsorted(real, run[inside])]
+        steps[inside] = records[np.searchsorted(real, run[inside])]
         windows.append(steps)
     return windows
 
@@ -252,7 +252,7 @@ def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, 
     return starts, lengths, np.concatenate([[cap], near, [cap]])
 
 
-def weights(plan: Plan) -> list[int]:
+def weights(plan: SlicePlan) -> list[int]:
     """Whole numbers that stand for exp(-c e / t), e = 0, 1, ..., t h.
 
     Every one is at most exp(c/t) times the next, exactly, and not less than it.

@@ -102,9 +102,9 @@ def tuned_smoothness(epsilon: float, depth: int) -> float:
     """
     center = min(depth, TUNING_RECORDS // 2)
     tried = np.minimum(epsilon * TRIED, LARGEST_SMOOTHNESS)
-    found = [smooth_sensitivity(_normal_records(), center, t) for t in tried.tolist()]
+    sensitivities = [smooth_sensitivity(_normal_records(), center, t) for t in tried.tolist()]
     sigma = shape(tried / epsilon)
-    log_deviation = np.log(found) + 2.5 * sigma**2 + 3 * np.log(sigma) - np.log(tried)
+    log_deviation = np.log(sensitivities) + 2.5 * sigma**2 + 3 * np.log(sigma) - np.log(tried)
     return float(tried[np.argmin(log_deviation)])
 
 
