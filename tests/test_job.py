@@ -15,7 +15,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.ledger.books import ChargedRequest
+from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.run import run
 from dpquantiles.sources import memory
@@ -238,7 +238,7 @@ def test_an_error_of_the_ledger_keeps_its_words(
         raise OSError("no space left on the disk")
 
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
-    monkeypatch.setattr(ChargedRequest, "record", full)
+    monkeypatch.setattr(RunningRequest, "record", full)
     with pytest.raises(OSError, match="no space left") as raised:
         dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="d", request_id="r")
     assert "'r' runs again without another charge" in raised.value.__notes__[0]
