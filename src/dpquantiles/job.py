@@ -249,12 +249,12 @@ class Job:
         """What must be the same when a request is repeated, beside budget and account."""
         named = Named.of(self.data) if isinstance(self.data, (str, Path)) else self.data
         stated = {
-            "columns": self.columns,
+            "columns" if self.describes else "column": self.columns,
             "q": self.q,
             "bounds": tuple(sorted(map(str, self.bounds.items()))),
             "resolution": self.resolution,
             "grid": self.grid,
-            "size": None if isinstance(self.size, Mapping) else self.size,
+            "size": self.typical_size,
             "missing": self.missing,
             "mechanism": self.mechanism,
             "intervals": self.intervals,
