@@ -29,6 +29,7 @@ import dpquantiles as dpq
 from benchmarks import figure, paper_tuned
 from benchmarks.figure import Curve, Panel
 from benchmarks.speed import even_quantiles
+from dpquantiles.privacy import PureDP
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[Any]
@@ -92,7 +93,7 @@ def split(trial: Trial) -> Floats:
 def joint_exp(trial: Trial, q: list[float], epsilon: float, bits: random.Random) -> Floats:
     """One seeded release."""
     grid = dpq.UniformGrid(*trial.bounds, trial.step)
-    mechanism = dpq.JointExp(q=tuple(q), epsilon=epsilon)
+    mechanism = dpq.JointExp(q=tuple(q), budget=PureDP(epsilon=epsilon))
     release = mechanism.release(dpq.ArrayView(trial.values, grid), bits)
     return np.array(release.values, dtype=np.float64)
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 import dpquantiles as dpq
 from benchmarks import paper_plain, paper_tuned
+from dpquantiles.privacy import PureDP
 from dpquantiles.views import WindowView
 
 Floats = NDArray[np.float64]
@@ -201,7 +202,7 @@ def after_row(m: int, seconds: float) -> Row:
 
 def after_selection(n: int, m: int) -> Call:
     """What remains to be done once the ranks that the mechanism demands are at hand."""
-    mechanism = dpq.JointExp(q=tuple(even_quantiles(m)), epsilon=EPSILON)
+    mechanism = dpq.JointExp(q=tuple(even_quantiles(m)), budget=PureDP(epsilon=EPSILON))
     grid = dpq.UniformGrid(*BOUNDS, STEP)
     whole = dpq.ArrayView(normal_data(n), grid)
     view, bits = WindowView.of(whole, mechanism.demand(n, grid)), random.SystemRandom()

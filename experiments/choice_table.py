@@ -32,7 +32,7 @@ from dpquantiles.planner.tables import (
     STRONG_DATA,
     TREES,
     error,
-    named,
+    grid_name,
 )
 from dpquantiles.privacy import PureDP
 
@@ -167,7 +167,9 @@ def ratios(grid: Grid, epsilon: float) -> list[str]:
         taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism
         cells = []
         for data in DATA:
-            found = {name: error(name, named(grid), data, n * epsilon, m) for name in CANDIDATES}
+            found = {
+                name: error(name, grid_name(grid), data, n * epsilon, m) for name in CANDIDATES
+            }
             best = min(found, key=found.__getitem__)
             if best == taken:
                 cells.append(f"{found[taken] / epsilon:.1f}, the best")

@@ -22,7 +22,7 @@ import dpquantiles as dpq
 from dpquantiles.cli import main
 
 PACKAGE = f"{Path(dpq.__file__).parent}/"
-FORWARD = ("kernels/forward.py:forward", "kernels/many_forward.py:forward")
+FORWARD = ("kernels/joint.py:forward", "kernels/many_forward.py:forward")
 
 
 @dataclass

@@ -15,7 +15,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.ledger.ledger import ChargedRequest
+from dpquantiles.ledger.books import ChargedRequest
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.run import run
 from dpquantiles.sources import memory
@@ -148,6 +148,29 @@ def test_an_unreadable_column_keeps_its_charge_and_says_so(tmp_path: Path) -> No
     assert "'march' runs again without another charge" in failed.value.__notes__[0]
     dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="payroll", request_id="march")
     assert ledger.spent("payroll") == 1.0
+
+
+def test_parameters_are_written_down_as_they_always_were() -> None:
+    """A request that was charged by an earlier version is known by the same parameters."""
+    made = job(q=(0.25, 0.5), bounds={None: (0, 9)}, grid=None, mechanism="joint_exp")
+    assert made.parameters() == {
+        "column": None,
+        "q": "[0.25, 0.5]",
+        "bounds": "[0, 9]",
+        "resolution": None,
+        "grid": None,
+        "size": None,
+        "missing": "upper",
+        "mechanism": "joint_exp",
+        "intervals": None,
+        "rows": 1,
+        "source": None,
+    }
+    described = job(columns=("a", "b"), bounds={"b": (0, 9)}, describes=True).parameters()
+    assert described["columns"] == ["a", "b"]
+    assert described["bounds"] == "[\"('b', (0, 9))\"]"
+    gridded = job(grid=dpq.UniformGrid(0, 3)).parameters()
+    assert gridded["grid"] == "{'name': 'uniform', 'lower': 0, 'upper': 3, 'points': 4}"
 
 
 @pytest.mark.parametrize("columns", [{}, {"column": "x"}, {"column": "x", "unit": "u"}])

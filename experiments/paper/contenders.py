@@ -13,7 +13,7 @@ import numpy as np
 
 import dpquantiles as dpq
 from dpquantiles.mechanisms import MECHANISMS
-from dpquantiles.privacy import per_call_epsilon
+from dpquantiles.privacy import ZCDP, PureDP, budget, per_call_epsilon
 from experiments.paper.data import PAPER_BOUNDS, Bounds, Floats
 
 DELTA = 1e-6
@@ -54,7 +54,8 @@ def view_of(values: Floats, question: Question) -> dpq.ArrayView:
 def joint_exp(values: Floats, question: Question, bits: random.Random) -> Floats:
     """JointExp as published."""
     mechanism = MECHANISMS["paper_joint_exp"](
-        q=question.q, epsilon=question.epsilon, neighbors=question.neighbors
+        q=question.q,
+        budget=budget(epsilon=question.epsilon, neighbors=question.neighbors),
     )
     return np.asarray(mechanism.release(view_of(values, question), bits))
 
@@ -78,7 +79,8 @@ def app_ind_exp(values: Floats, question: Question, bits: random.Random) -> Floa
     each = math.floor(share / PAPER_STEP) * PAPER_STEP or share
     view = view_of(values, question)
     single = MECHANISMS["paper_joint_exp"]
-    answers = [single(q=(q,), epsilon=each).release(view, bits).value for q in question.q]
+    share_of_each = PureDP(epsilon=each)
+    answers = [single(q=(q,), budget=share_of_each).release(view, bits).value for q in question.q]
     return np.sort(answers)
 
 
@@ -88,8 +90,10 @@ def csmooth(values: Floats, question: Question, bits: random.Random) -> Floats:
     view, share = view_of(values, question), question.epsilon**2 / 2 / len(question.q)
     single = MECHANISMS["csmooth"]
     pairs = zip(question.q, question.smoothness, strict=True)
-    answers = [single(q=(q,), rho=share, smoothness=t).release(view, bits).value for q, t in pairs]
-    return np.sort(answers)
+    spent = ZCDP(rho=share)
+    return np.sort(
+        [single(q=(q,), budget=spent, smoothness=t).release(view, bits).value for q, t in pairs]
+    )
 
 
 def agg_tree(values: Floats, question: Question, bits: random.Random) -> Floats:
@@ -97,7 +101,10 @@ def agg_tree(values: Floats, question: Question, bits: random.Random) -> Floats:
     assert question.shape is not None
     height, branching = question.shape
     mechanism = MECHANISMS["agg_tree"](
-        q=question.q, epsilon=question.epsilon, height=height, branching=branching
+        q=question.q,
+        budget=PureDP(epsilon=question.epsilon),
+        height=height,
+        branching=branching,
     )
     return np.asarray(mechanism.release(view_of(values, question), bits))
 

@@ -100,7 +100,10 @@ class TunedTree:
         questions = [even_quantiles(m) for m in range(1, LARGEST_M + 1)]
         every = tuple(sorted({q for question in questions for q in question}))
         tree = MECHANISMS["agg_tree"](
-            q=every, epsilon=1.0, height=self.height, branching=self.branching
+            q=every,
+            budget=dpq.PureDP(epsilon=1.0),
+            height=self.height,
+            branching=self.branching,
         )
         missed, distance = [], []
         for trial in range(self.first, self.first + self.trials):

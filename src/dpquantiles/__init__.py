@@ -93,8 +93,8 @@ if not TYPE_CHECKING:  # to type checkers it would say that every name is there
         """A public name, or a module of the package, when it is used for the first time."""
         for place, names in _PLACES.items():
             if name in names:
-                found = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
-                return found
+                value = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+                return value
         try:
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:

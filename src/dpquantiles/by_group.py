@@ -14,7 +14,7 @@ from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.groups import release_groups, release_one
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
 from dpquantiles.results import GroupedRelease, Key
@@ -119,7 +119,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     draw = _GroupDraw.of(job, grid)
     selects = job.price.keys is not None
     unstated = selects or job.budget.neighbors is Neighbors.SWAP
-    if unstated and registry.ENTRIES[draw.choice.mechanism].draw_groups is None:
+    if unstated and registry.REGISTERED[draw.choice.mechanism].draw_groups is None:
         return
     nobody = np.zeros(0, dtype=np.int64)
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
@@ -171,8 +171,8 @@ def draw(
 
 def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
     """The codes of the keys to answer for, and their public sizes where there are any."""
-    if rows.asked is not None:
-        return rows.asked, grouping.sizes
+    if rows.listed_codes is not None:
+        return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
     counts = np.array(list(rows.counts.values()), dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)

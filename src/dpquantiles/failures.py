@@ -42,15 +42,15 @@ class unquoted:
 def is_interrupt(error: BaseException) -> bool:
     """Whether somebody pressed Ctrl-C: DuckDB makes an error of it, and others may follow.
 
-    An error is not asked for its text: some run code for it, which fails and quotes as well.
+    The text of an error is never used: some errors run code to make it, which fails and quotes too.
     """
-    found: BaseException | None = error
+    earlier: BaseException | None = error
     seen: list[BaseException] = []
-    while found is not None and all(found is not known for known in seen):
-        if isinstance(found, KeyboardInterrupt) or _says(found, INTERRUPTED):
+    while earlier is not None and all(earlier is not one for one in seen):
+        if isinstance(earlier, KeyboardInterrupt) or _says(earlier, INTERRUPTED):
             return True
-        seen.append(found)
-        found = found.__context__
+        seen.append(earlier)
+        earlier = earlier.__context__
     return False
 
 

@@ -14,11 +14,10 @@ from dpquantiles.intervals import Intervals
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism, require_size
-from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.mechanisms.mechanism import Mechanism, require_size
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice, answers, choose
-from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units, share_of
-from dpquantiles.privacy.spending import held
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
 from dpquantiles.views.filled import MISSING_POLICIES
@@ -164,8 +163,8 @@ class Job:
 
         A ledger counts the digits of a budget, so a charged job runs with the doubles just below.
         """
-        granted = self.budget if self.account is None else held(self.budget)
-        each = share_of(granted, len(self.columns))
+        granted = self.budget if self.account is None else self.budget.spendable
+        each = granted.divided(len(self.columns))
         row = self.units.price(each, grouped=bool(self.by))
         if not isinstance(self.keys, str) or (self.as_text and self.keys != PRIVATE):
             return Price(row)
@@ -186,7 +185,7 @@ class Job:
                 "size must be left out with keys='private', which finds sizes as well; a mechanism "
                 "that must be told them, as slice_quantiles must, needs a list of keys"
             )
-        selection, rest = keys_share(row)
+        selection, rest = PrivateKeys.bought(row)
         return Price(rest, selection)
 
     @cached_property
@@ -209,8 +208,7 @@ class Job:
         """The named mechanism for the distinct quantiles, in ascending order."""
         distinct = tuple(sorted(set(self.q)))
         if self.intervals is None:
-            mechanism: Mechanism = registry.build(name, self.price.draw, q=distinct, size=size)
-            return mechanism
+            return registry.build(name, self.price.draw, q=distinct, size=size)
         return Bracketed(
             mechanism=name,
             budget=self.price.draw,
@@ -241,28 +239,24 @@ class Job:
         if self.by and self.budget.neighbors is Neighbors.SWAP:
             stated = replace(stated, within=self.by)
         pure = all(isinstance(guarantee, PureDP) for guarantee in made) and self.price.keys is None
-        if pure and isinstance(stated, ApproxDP):
-            return PureDP(epsilon=stated.epsilon, **stated.stated_for)
-        return stated
+        return stated.without_delta if pure else stated
 
     def parameters(self) -> dict[str, object]:
         """What must be the same when a request is repeated, beside budget and account."""
         named = Named.of(self.data) if isinstance(self.data, (str, Path)) else self.data
-        stated = {
-            "columns" if self.describes else "column": self.columns,
-            "q": self.q,
-            "bounds": tuple(sorted(map(str, self.bounds.items()))),
-            "resolution": self.resolution,
-            "grid": self.grid,
-            "size": self.typical_size,
-            "missing": self.missing,
-            "mechanism": self.mechanism,
-            "intervals": self.intervals,
-            "rows": self.units.rows,
-            "source": _digest(named) if isinstance(named, Named) else None,
-            "type": named.type if isinstance(named, Named) else None,
-        }
-        return {name: _plain(value) for name, value in stated.items()}
+        source = {"source": _digest(named) if isinstance(named, Named) else None}
+        if isinstance(named, Named) and named.type is not None:
+            source["type"] = named.type
+        column = self.columns[0]
+        columns: dict[str, object] = {"column": column, "bounds": self.bounds.get(column)}
+        if self.describes:
+            columns = {"columns": list(self.columns)}
+            columns["bounds"] = str(sorted(map(str, self.bounds.items())))
+        names = ("q", "resolution", "grid", "missing", "mechanism", "intervals")
+        stated = {name: getattr(self, name) for name in names}
+        units = {"size": self.typical_size, "rows": self.units.rows}
+        parameters = {**columns, **stated, **units, **source}
+        return {name: _plain(value) for name, value in parameters.items()}
 
 
 def _digest(named: Named) -> str:
@@ -273,9 +267,9 @@ def _digest(named: Named) -> str:
 
 
 def _plain(value: Any) -> object:
-    """A public parameter as a value that a ledger can write down."""
+    """A public parameter as a ledger writes it down: what is not a plain value is text."""
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return str([_plain(item) for item in value])
     if isinstance(value, Grid):
-        return value.describe()
-    return value if value is None or type(value) in (bool, int, float, str) else str(value)
+        return str(value.describe())
+    return value if value is None or type(value) in (bool, int, float, str, list) else str(value)

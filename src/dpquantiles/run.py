@@ -14,7 +14,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
-from dpquantiles.privacy import Guarantee, Neighbors, share_of
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Description, GroupedRelease, Release
 from dpquantiles.sources.frames import backend_of
 from dpquantiles.sources.source import (
@@ -35,40 +35,45 @@ class Column(NamedTuple):
     """A column whose type is known, with all that its type decides."""
 
     source: Source
-    """Before the charge it may be without its records."""
     grid: Grid
     missing: Any
     """The policy for missing values, or the value that stands in for them."""
 
 
-class Prepared(NamedTuple):
-    """All that is public about the data of a job; nothing was charged, and no record read."""
+def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Made:
+    """Make one release. `watch` may show how far the engine is while records are read.
 
-    opened: Opened
-    columns: Mapping[Any, Column | None]
-    """None for a column whose type only its records tell."""
-    grouping: Grouping | None
+    Random bits are used in this order: for the rows of units, for private keys or bought sizes, for
+    the answers, column by column.
+    """
+    opened, grouping = open_job(job)
+    if job.account is not None:
+        check_drawable(job, opened, grouping)
+    watched = nullcontext() if watch is None else watch(opened)
+    with _charged(job, grouping) as entry:
+        if entry.recorded is None:
+            with unquoted(), watched:
+                result = _read_and_draw(job, opened, grouping)
+            entry.record(result)
+        if entry.recorded is not None:  # what is handed over is what was written down
+            result = results.from_dict(entry.recorded)
+    if isinstance(result, Release) or opened.table is None:
+        return result
+    return replace(result, backend=backend_of(opened.table))
 
 
-def prepare(job: Job) -> Prepared:
-    """Open the data by their schema, and settle the grids and keys as far as it tells the types."""
+def open_job(job: Job) -> tuple[Opened, Grouping | None]:
+    """Open the data of a job by their schema, and check the names of units and the keys of groups.
+
+    No record is read.
+    """
     stated = None if job.grid is None else job.grid.kind
     if not job.takes_table:
-        opened = open_data(job.data, job.columns[0], stated)
-        return Prepared(opened, _declared(job, opened), None)
-    table = open_whole(job.data, stated)
+        return open_data(job.data, job.columns[0], stated), None
+    opened = open_whole(job.data, stated)
     if job.units.column is not None:
-        require_units(table.table, job.units.column)
-    columns = _declared(job, table)
-    return Prepared(table, columns, Grouping.of(job, table.table) if job.by else None)
-
-
-def _declared(job: Job, opened: Opened) -> dict[Any, Column | None]:
-    sources = {name: opened.declared(name) for name in job.columns}
-    return {
-        name: None if source is None else settle(job, name, source)
-        for name, source in sources.items()
-    }
+        require_units(opened.table, job.units.column)
+    return opened, Grouping.of(job, opened.table) if job.by else None
 
 
 def settle(job: Job, name: str | None, source: Source) -> Column:
@@ -83,38 +88,31 @@ def settle(job: Job, name: str | None, source: Source) -> Column:
     return Column(source, grid, missing)
 
 
-def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Made:
-    """Make one release. `watch` may show how far the engine is while records are read.
+def declared_columns(job: Job, opened: Opened) -> dict[Any, Column | None]:
+    """The columns before they are read; None for one whose type only its records tell."""
+    sources = {name: opened.declared(name) for name in job.columns}
+    return {
+        name: None if source is None else settle(job, name, source)
+        for name, source in sources.items()
+    }
 
-    Random bits are used in this order: for the rows of units, for private keys or bought sizes, for
-    the answers, column by column.
+
+def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
+    """Run the draw on dummy records, so that a job that cannot work fails before it is charged.
+
+    Under add-remove neighbors the number of records cannot matter, so there are none. Under swap
+    neighbors it is public; where only a scan tells it, the draw itself refuses.
     """
-    prepared = prepare(job)
-    if job.account is not None:
-        check_drawable(job, prepared)
-    watched = nullcontext() if watch is None else watch(prepared.opened)
-    with _charged(job, prepared.grouping) as entry:
-        if entry.recorded is None:
-            with unquoted(), watched:
-                result = _read_and_draw(job, prepared)
-            entry.record(result)
-        if entry.recorded is not None:  # what is handed over is what was written down
-            result = results.from_dict(entry.recorded)
-    if isinstance(result, Release) or prepared.opened.table is None:
-        return result
-    return replace(result, backend=backend_of(prepared.opened.table))
-
-
-def _read_and_draw(job: Job, prepared: Prepared) -> Made:
-    opened = prepared.opened.typed(job.columns)
-    columns = {}
-    for name, column in prepared.columns.items():
-        source = opened.source(name)
-        columns[name] = column._replace(source=source) if column else settle(job, name, source)
-    if prepared.grouping is not None and opened.table is not None:
-        ((_, column),) = columns.items()
-        return by_group.draw(job, prepared.grouping, opened.table, *column)
-    return _draw_columns(job, opened, columns)
+    for column in filter(None, declared_columns(job, opened).values()):
+        if grouping is not None:
+            by_group.check_drawable(job, grouping, column.grid)
+            continue
+        n: int | None = 0
+        if job.budget.neighbors is Neighbors.SWAP:
+            n = None if job.units.column else opened.rows(column.source)
+        if n is not None:
+            nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
+            _draw(job, FilledView(nobody, 0, n), column, random.Random(0))
 
 
 def _charged(job: Job, grouping: Grouping | None) -> AbstractContextManager[Any]:
@@ -142,24 +140,13 @@ class _NotKept:
         """Nothing is kept."""
 
 
-def check_drawable(job: Job, prepared: Prepared) -> None:
-    """Run the draw on dummy records, so that a job that cannot work fails before it is charged.
-
-    Under add-remove neighbors the number of records cannot matter, so there are none. Under swap
-    neighbors it is public; where only a scan tells it, the draw itself refuses.
-    """
-    for column in prepared.columns.values():
-        if column is None:
-            continue
-        if prepared.grouping is not None:
-            by_group.check_drawable(job, prepared.grouping, column.grid)
-            continue
-        n: int | None = 0
-        if job.budget.neighbors is Neighbors.SWAP:
-            n = None if job.units.column else prepared.opened.rows(column.source)
-        if n is not None:
-            nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
-            _draw(job, FilledView(nobody, 0, n), column, random.Random(0))
+def _read_and_draw(job: Job, opened: Opened, grouping: Grouping | None) -> Made:
+    typed = opened.typed(job.columns)
+    columns = {name: settle(job, name, typed.source(name)) for name in job.columns}
+    if grouping is None or typed.table is None:
+        return _draw_columns(job, typed, columns)
+    ((_, column),) = columns.items()
+    return by_group.draw(job, grouping, typed.table, *column)
 
 
 def _draw_columns(job: Job, opened: Opened, columns: Mapping[Any, Column]) -> Release | Description:
@@ -203,7 +190,7 @@ def _state(job: Job, drawn: Mapping[Any, _Drawn]) -> Release | Description:
     releases = {name: release for name, (release, _) in drawn.items()}
     private = all(release.guarantee is not None for release in releases.values())
     if job.describes:
-        share = share_of(promise, len(releases)) if private else None
+        share = promise.divided(len(releases)) if private else None
         note = next(iter(releases.values())).note
         releases = {name: replace(release, guarantee=share) for name, release in releases.items()}
         return Description(releases=releases, guarantee=promise if private else None, note=note)

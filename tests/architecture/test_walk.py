@@ -23,10 +23,10 @@ def test_a_release_by_group_opens_prices_and_charges_once(tmp_path: Path) -> Non
         "job.py:Job.__post_init__",
         "job.py:Job.price",
         "run.py:run",
-        "run.py:prepare",
+        "run.py:open_job",
         "sources/source.py:open_whole",
         "sources/relations.py:open_parquet",
         "sources/relations.py:_connect",
-        "ledger/ledger.py:Ledger._settle",
+        "ledger/ledger.py:Ledger._enter",
     )
     assert {name: seen.calls[name] for name in once} == dict.fromkeys(once, 1)

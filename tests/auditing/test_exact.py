@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from dpquantiles.auditing import exact, laws
-from dpquantiles.auditing.neighbors import pairs, small
+from dpquantiles.auditing.exact import pairs
+from dpquantiles.auditing.laws import small
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
+from dpquantiles.mechanisms.baselines.ind_exp import IndExp
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.mechanisms.shares import EvenShares
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
-from dpquantiles.privacy import Neighbors
+from dpquantiles.privacy import ApproxDP, Neighbors
 from tests.mechanisms import joint_exp_checks
 
 Patch = pytest.MonkeyPatch
@@ -55,7 +56,7 @@ def test_the_selection_of_groups_holds() -> None:
     for check in exact.keys_checks():
         found = check.finding()
         assert check.limit * 0.9 < found.worst <= check.limit
-    keys = PrivateKeys(epsilon=1.0, delta=0.001)
+    keys = PrivateKeys(budget=ApproxDP(epsilon=1.0, delta=0.001, neighbors=Neighbors.ADD_REMOVE))
     for n in range(6):
         assert math.isclose(np.exp(laws.of_keys(keys, n, 8).logs).sum(), 1.0, rel_tol=1e-9)
 
@@ -65,7 +66,7 @@ def forget_that_a_swap_moves_two_records(patch: Patch) -> None:
 
 
 def spend_all_in_every_round(patch: Patch) -> None:
-    patch.setattr(EvenShares, "each", property(lambda self: self.epsilon))
+    patch.setattr(IndExp, "each", property(lambda self: self.budget.bounded_range()))
 
 
 def halve_the_noise(patch: Patch) -> None:

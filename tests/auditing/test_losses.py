@@ -5,16 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from dpquantiles.auditing.losses import Counts, Law, loss
+from dpquantiles.auditing.exact import loss
+from dpquantiles.auditing.laws import ExactLaw, TreeCounts
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import ZCDP, ApproxDP, PureDP
 
 PURE, RHO = PureDP(epsilon=1.0), ZCDP(rho=1.0)
 
 
-def law(*chances: float) -> Law:
+def law(*chances: float) -> ExactLaw:
     with np.errstate(divide="ignore"):
-        return Law(tuple(range(len(chances))), np.log(chances))
+        return ExactLaw(tuple(range(len(chances))), np.log(chances))
 
 
 def test_a_pure_loss_is_the_largest_ratio() -> None:
@@ -27,7 +28,7 @@ def test_an_outcome_of_one_neighbor_alone_is_a_loss_without_bound() -> None:
     assert loss(PURE, law(0.0, 1.0), law(0.1, 0.9)) == math.inf
     assert loss(RHO, law(0.0, 1.0), law(0.1, 0.9)) == math.inf
     assert loss(PURE, law(0.0, 1.0), law(0.0, 1.0)) == 0.0
-    assert loss(PURE, Law(("a",), np.zeros(1)), Law(("b",), np.zeros(1))) == math.inf
+    assert loss(PURE, ExactLaw(("a",), np.zeros(1)), ExactLaw(("b",), np.zeros(1))) == math.inf
 
 
 @pytest.mark.parametrize("delta", [0.001, 0.05, 0.3])
@@ -52,7 +53,7 @@ def test_a_leak_within_delta_costs_nothing() -> None:
     assert loss(leaky, law(0.2, 0.8), law(0.0, 1.0)) == math.inf
 
 
-def noisy(count: int, rate: float) -> Law:
+def noisy(count: int, rate: float) -> ExactLaw:
     """Discrete Laplace noise as a law of its own, on a range that holds nearly all of it."""
     weights = np.exp(-rate * np.abs(np.arange(-80, 81) - count))
     return law(*(weights / weights.sum()))
@@ -61,6 +62,6 @@ def noisy(count: int, rate: float) -> Law:
 @pytest.mark.parametrize("rate", [0.5, 2.0])
 @pytest.mark.parametrize("guarantee", [PURE, RHO])
 def test_counts_lose_what_their_noise_loses(guarantee: PureDP | ZCDP, rate: float) -> None:
-    tree = [Law((0,), np.zeros(1), (Counts(np.array([k, 7]), rate),)) for k in (0, 1)]
+    tree = [ExactLaw((0,), np.zeros(1), (TreeCounts(np.array([k, 7]), rate),)) for k in (0, 1)]
     expected = loss(guarantee, noisy(0, rate), noisy(1, rate))
     assert loss(guarantee, *tree) == pytest.approx(expected, rel=1e-6)

@@ -12,22 +12,22 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import api, entropy
-from dpquantiles.auditing import end_to_end, hostile, package, spending
+from dpquantiles.auditing import package, releases, spending
 from dpquantiles.auditing.package import Effort
-from dpquantiles.mechanisms import MECHANISMS, count
+from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, Stages
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.privacy import Guarantee, Neighbors
+from dpquantiles.privacy import Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import from_dict
 
 Patch = pytest.MonkeyPatch
 
-TINY = Effort((0, 1), (1.0,), 2, end_to_end.Counts(400, 200), False)
+TINY = Effort((0, 1), (1.0,), 2, 400, 200, False)
 
 
 def test_the_package_passes() -> None:
     told: list[tuple[int, int, str]] = []
-    found = package.audit(None, TINY, 0.999, lambda *now: told.append(now))
+    found = package.audit_package(None, TINY, 0.999, lambda *now: told.append(now))
     assert found.passed, found.failures
     assert {f.method for f in found.findings} == {"exact", "spending", "statistical", "hostile"}
     assert {f.subject for f in found.findings if f.method == "spending"} > set(MECHANISMS)
@@ -41,7 +41,7 @@ def test_the_package_passes() -> None:
 
 
 def test_named_mechanisms_are_audited_alone() -> None:
-    found = package.audit(["agg_tree"], TINY, 0.999, None)
+    found = package.audit_package(["agg_tree"], TINY, 0.999, None)
     assert {finding.subject for finding in found.findings} == {"agg_tree"}
     for wrong, message in (("joint", "must be one of"), ([], "at least one")):
         with pytest.raises(ValueError, match=message):
@@ -87,14 +87,14 @@ def grown(budget: Guarantee, amount: float) -> Guarantee:
 
 def test_rounding_up_is_found(monkeypatch: Patch) -> None:
     """One unit in the last place more than the budget, for some of many budgets."""
-    original = count.counting_share
+    original = PureDP.split
 
-    def generous(budget: Any) -> Any:
-        counted, rest = original(budget)
+    def generous(budget: Any, *shares: float) -> Any:
+        *parts, rest = original(budget, *shares)
         amount = np.nextafter(np.nextafter(rest.amount, np.inf), np.inf)
-        return counted, grown(rest, float(amount))
+        return (*parts, grown(rest, float(amount)))
 
-    monkeypatch.setattr(spending, "counting_share", generous)
+    monkeypatch.setattr(PureDP, "split", generous)
     swap, add_remove = spending.checks(["joint_exp"], 60)
     assert swap.finding().passed
     assert not add_remove.finding().passed
@@ -108,13 +108,13 @@ def test_a_mechanism_that_refuses_all_has_shown_nothing(monkeypatch: Patch) -> N
     assert not any(check.finding().passed for check in spending.checks(["joint_exp"], 2))
 
 
-def statistical(names: list[str], counts: end_to_end.Counts, extras: bool) -> dict[str, Any]:
-    checks = end_to_end.checks(names, extras, counts, 1e-3)
+def statistical(names: list[str], draws: int, group_draws: int, extras: bool) -> dict[str, Any]:
+    checks = releases.checks(names, extras, draws, group_draws, 1e-3)
     return {f"{c.subject}, {c.neighbors}": c.finding() for c in checks}
 
 
 def test_groups_side_by_side_show_a_loss() -> None:
-    found = statistical(["joint_exp"], end_to_end.Counts(80, 4000), True)
+    found = statistical(["joint_exp"], 80, 4000, True)
     for relation in Neighbors:
         finding = found[f"groups, {relation}"]
         assert finding.passed
@@ -124,13 +124,17 @@ def test_groups_side_by_side_show_a_loss() -> None:
 
 def test_double_the_budget_is_found_by_draws(monkeypatch: Patch) -> None:
     """A JointExp whose draws spend four times what it states."""
-    original = JointExp._setting
+    original = JointExp.setting
 
     def setting(self: JointExp, public_n: int | None, points: int) -> Any:
-        return original(replace(self, epsilon=4 * self.epsilon), public_n, points)
+        return original(
+            replace(self, budget=PureDP(epsilon=4 * self.epsilon, neighbors=self.neighbors)),
+            public_n,
+            points,
+        )
 
-    monkeypatch.setattr(JointExp, "_setting", setting)
-    found = statistical(["joint_exp"], end_to_end.Counts(80, 4000), True)
+    monkeypatch.setattr(JointExp, "setting", setting)
+    found = statistical(["joint_exp"], 80, 4000, True)
     for relation in Neighbors:
         assert not found[f"groups, {relation}"].passed
 
@@ -144,13 +148,13 @@ def test_an_error_on_data_is_found(monkeypatch: Patch) -> None:
         return original(data, *positional, **options)
 
     monkeypatch.setattr(api, "quantiles", raising)
-    found = statistical(["agg_tree"], end_to_end.Counts(40, 0), False)
+    found = statistical(["agg_tree"], 40, 0, False)
     assert not any(finding.passed for finding in found.values())
     assert {finding.evidence for finding in found.values()} == {"a release raised RuntimeError"}
 
 
 def test_hostile_records_are_harmless_and_flaws_are_counted(monkeypatch: Patch) -> None:
-    for check in hostile.checks(["joint_exp", "csmooth"]):
+    for check in releases.hostile_checks(["joint_exp", "csmooth"]):
         assert check.finding().passed
     original = api.quantiles
 
@@ -160,7 +164,7 @@ def test_hostile_records_are_harmless_and_flaws_are_counted(monkeypatch: Patch) 
         return original(data, **options)
 
     monkeypatch.setattr(api, "quantiles", raising)
-    for check in hostile.checks(["joint_exp"]):
+    for check in releases.hostile_checks(["joint_exp"]):
         found = check.finding()
         assert (found.passed, found.worst) == (False, 2.0)
         assert "joint_exp on nothing: RuntimeError" in found.evidence
@@ -169,4 +173,4 @@ def test_hostile_records_are_harmless_and_flaws_are_counted(monkeypatch: Patch) 
 def test_a_seeded_release_is_no_harmless_one(monkeypatch: Patch) -> None:
     """The audit draws from the operating system: predictable bits would be found."""
     monkeypatch.setattr(entropy, "system", lambda: random.Random(0))
-    assert not any(check.finding().passed for check in hostile.checks(["joint_exp"]))
+    assert not any(check.finding().passed for check in releases.hostile_checks(["joint_exp"]))

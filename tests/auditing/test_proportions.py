@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpquantiles.auditing import proportions
+from dpquantiles.auditing import statistical
 
 
 @pytest.mark.parametrize("trials", [1, 10, 1000, 500_000])
@@ -15,8 +15,8 @@ def test_bounds_are_those_of_clopper_and_pearson(trials: int, risk: float) -> No
     for hits in {0, 1, trials // 3, trials // 2, trials - 1, trials}:
         low = 0.0 if hits == 0 else stats.beta.ppf(risk, hits, trials - hits + 1)
         high = 1.0 if hits == trials else stats.beta.ppf(1 - risk, hits + 1, trials - hits)
-        assert math.isclose(proportions.lower(hits, trials, risk), low, rel_tol=1e-6)
-        assert math.isclose(proportions.upper(hits, trials, risk), high, rel_tol=1e-6)
+        assert math.isclose(statistical.lower(hits, trials, risk), low, rel_tol=1e-6)
+        assert math.isclose(statistical.upper(hits, trials, risk), high, rel_tol=1e-6)
 
 
 @pytest.mark.parametrize("p", [0.01, 0.3, 0.5, 0.97])
@@ -26,10 +26,10 @@ def test_the_chance_of_a_wrong_bound_is_at_most_the_risk(p: float) -> None:
     chances = [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
     counts = range(trials + 1)
     above = [
-        c for k, c in zip(counts, chances, strict=True) if proportions.lower(k, trials, risk) > p
+        c for k, c in zip(counts, chances, strict=True) if statistical.lower(k, trials, risk) > p
     ]
     below = [
-        c for k, c in zip(counts, chances, strict=True) if proportions.upper(k, trials, risk) < p
+        c for k, c in zip(counts, chances, strict=True) if statistical.upper(k, trials, risk) < p
     ]
     assert math.fsum(above) <= risk * (1 + 1e-9)
     assert math.fsum(below) <= risk * (1 + 1e-9)
@@ -37,7 +37,7 @@ def test_the_chance_of_a_wrong_bound_is_at_most_the_risk(p: float) -> None:
 
 def test_fast_bounds_are_near_the_exact_ones() -> None:
     hits = np.array([20.0, 200.0, 500.0])
-    low, high = proportions.near(hits, 1000, 1e-3)
+    low, high = statistical.near(hits, 1000, 1e-3)
     for k, a, b in zip(hits, low, high, strict=True):
-        assert a == pytest.approx(proportions.lower(int(k), 1000, 1e-3), rel=0.2)
-        assert b == pytest.approx(proportions.upper(int(k), 1000, 1e-3), rel=0.2)
+        assert a == pytest.approx(statistical.lower(int(k), 1000, 1e-3), rel=0.2)
+        assert b == pytest.approx(statistical.upper(int(k), 1000, 1e-3), rel=0.2)

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from dpquantiles.auditing import package
-from dpquantiles.auditing.end_to_end import Counts
 from dpquantiles.mechanisms.joint_exp import JointExp
 from tests.cli.conftest import Command
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    effort = package.Effort((0, 1, 2), (1.0,), 2, Counts(200, 100), False)
+    effort = package.Effort((0, 1, 2), (1.0,), 2, 200, 100, False)
     monkeypatch.setattr(package, "QUICK", effort)
 
 

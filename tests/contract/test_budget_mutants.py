@@ -7,10 +7,11 @@ import pytest
 from dpquantiles.mechanisms import above_threshold as above
 from dpquantiles.mechanisms import adaptive_tree, agg_tree, count, fitted, joint_exp
 from dpquantiles.mechanisms import recursive_joint_exp as recursive
-from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp
-from dpquantiles.mechanisms.bracketed import Bracketed, shares
-from dpquantiles.mechanisms.shares import EvenShares, Shares
+from dpquantiles.mechanisms.baselines.ind_exp import IndExp
+from dpquantiles.mechanisms.bracketed import Bracketed
+from dpquantiles.mechanisms.mechanism import WithLaw
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
+from dpquantiles.privacy import ZCDP, PureDP
 from tests.contract.test_budgets import CASES, Case, check_public_numbers, check_spending
 from tests.mechanisms.mutation import mutate
 
@@ -24,22 +25,17 @@ def spending(case: Case, _: Patch) -> None:
 INTERVALS = "joint_exp-{}-intervals"
 MUTANTS: list[tuple[Any, str, str, str, Any]] = [
     # Intervals: answers, the size and the ranks share one budget.
-    (
-        Bracketed._answering,
-        "self.mechanism, rest,",
-        "self.mechanism, self.budget,",
-        "pure-swap",
-        None,
-    ),
+    (Bracketed._answering, "budget=rest", "budget=self.budget", "pure-swap", None),
     (
         Bracketed._sized,
-        "bought(rest, n, bits)",
-        "bought(rest, n, bits)[0], rest",
+        "count.draw(n, bits), rest",
+        "count.draw(n, bits), self.inner.budget",
         "pure-add-remove",
         None,
     ),
-    (Bracketed.rank_rate, "(2 if self._swap else 1)", "1", "pure-swap", None),
-    (Bracketed.rank_rate, "(2 if self._swap else 1)", "Fraction(1, 2)", "pure-add-remove", None),
+    (Bracketed.rank_rate, "ranks.counting_rate()", "ranks.noise_rate", "pure-swap", None),
+    (Bracketed.rank_rate, "ranks.counting_rate()", "ranks.noise_rate", "concentrated-swap", None),
+    (Bracketed.rank_rate, "Fraction(ranks", "2 * Fraction(ranks", "pure-add-remove", None),
     (Bracketed._measure, "len(counts))", "1)", "pure-swap", None),
     (
         Bracketed._measure,
@@ -55,52 +51,40 @@ MUTANTS: list[tuple[Any, str, str, str, Any]] = [
         "pure-add-remove",
         check_public_numbers,
     ),
-    (shares, "2 * float(RANK_SHARE)", "4 * float(RANK_SHARE)", "concentrated-add-remove", None),
-    (shares, "float(1 - RANK_SHARE)", "1.0", "concentrated-swap", None),
+    (ZCDP.noise_rate, "2 * Fraction", "4 * Fraction", "concentrated-add-remove", None),
+    (PureDP.split, "whole - sum(map(Fraction, parts))", "whole", "concentrated-swap", None),
 ]
 OTHERS: list[tuple[Any, str, str, str, Any]] = [
     # A bought size, and what is left.
+    (ZCDP.noise_rate, "2 * Fraction", "4 * Fraction", "joint_exp-concentrated-add-remove", None),
+    (ZCDP.noise_rate, "2 * Fraction", "4 * Fraction", "fitted-concentrated-swap", None),
     (
-        count.counting_share,
-        "2 * COUNT_SHARE",
-        "4 * COUNT_SHARE",
+        PureDP.split,
+        "whole - sum(map(Fraction, parts))",
+        "whole",
         "joint_exp-concentrated-add-remove",
         None,
     ),
-    (count.counting_share, "(1 - COUNT_SHARE)", "1.0", "joint_exp-concentrated-add-remove", None),
+    (PureDP.split, "whole - sum(map(Fraction, parts))", "whole", "ind_exp-pure-add-remove", None),
+    (PureDP.split, ".at(part)", ".at(2 * part)", "fitted-pure-swap", None),
     (
-        count.counting_share,
-        "budget.epsilon - count.epsilon",
-        "budget.epsilon",
-        "ind_exp-pure-add-remove",
-        None,
-    ),
-    (count.noise_rate, "2 * budget.rho", "4 * budget.rho", "fitted-concentrated-swap", None),
-    (count.budget_share, "epsilon * share", "epsilon", "fitted-pure-swap", None),
-    (
-        count.PrivateCount.draw,
-        "Fraction(self.epsilon)",
-        "2 * Fraction(self.epsilon)",
+        count.PrivateCount.rate,
+        "Fraction(self.budget",
+        "2 * Fraction(self.budget",
         "joint_exp-pure-add-remove",
         None,
     ),
+    (WithLaw.priced, "budget=rest", "budget=self.budget", "ind_exp-pure-add-remove", None),
+    (WithLaw.priced, "budget=rest", "budget=self.budget", "joint_exp-pure-add-remove", None),
     (
-        Shares.sized,
-        "self.within(rest",
-        "self.within(self.guarantee",
+        WithLaw.sized,
+        "count.draw(view.n, bits)",
+        "count.draw(view.n, bits) and view.n",
         "ind_exp-pure-add-remove",
-        None,
-    ),
-    (Shares.sized, "size=size", "size=n", "ind_exp-pure-add-remove", check_public_numbers),
-    (
-        joint_exp.JointExp.sized,
-        "self.within(rest",
-        "self.within(self.guarantee",
-        "joint_exp-pure-add-remove",
-        None,
+        check_public_numbers,
     ),
     (
-        joint_exp.JointExp.sized,
+        WithLaw.sized,
         "count.draw(view.n, bits)",
         "count.draw(view.n, bits) and view.n",
         "joint_exp-pure-add-remove",
@@ -122,9 +106,9 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
         check_public_numbers,
     ),
     (
-        adaptive_tree.AdaptiveTree._public_size,
-        "return noisy_count(n, paid, bits)",
-        "return noisy_count(n, paid, bits) and n",
+        adaptive_tree.AdaptiveTree._size,
+        "PrivateCount(budget=paid).draw(n, bits)",
+        "(PrivateCount(budget=paid).draw(n, bits) and n)",
         "adaptive_tree-pure-add-remove",
         check_public_numbers,
     ),
@@ -144,39 +128,39 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
         None,
     ),
     (
-        recursive.RecursiveJointExp.node_epsilon,
-        "self.each / 2",
+        recursive.RecursiveJointExp.node_budget,
+        "self.each / self.neighbors.records",
         "self.each",
         "recursive_joint_exp-pure-swap",
         None,
     ),
     (
-        EvenShares.each,
-        "/ self.parts(len(self.q))",
-        "",
+        recursive.RecursiveJointExp.each,
+        "self.parts(len(self.q))",
+        "1",
         "recursive_joint_exp-concentrated-add-remove",
         None,
     ),
-    (EvenShares.each, "/ self.parts(len(self.q))", "", "ind_exp-pure-swap", None),
-    (
-        AppIndExp.each,
-        "self.delta, len(self.q)",
-        "self.delta, 1",
-        "app_ind_exp-approximate-swap",
-        None,
-    ),
-    (agg_tree.AggTree.rate, "height * (2", "(2", "agg_tree-pure-swap", None),
+    (IndExp.each, "self.parts(len(self.q))", "1", "ind_exp-pure-swap", None),
+    (IndExp.each, "self.parts(len(self.q))", "1", "app_ind_exp-approximate-swap", None),
     (
         agg_tree.AggTree.rate,
-        "(2 if self.neighbors is Neighbors.SWAP else 1)",
-        "1",
+        "counting_rate(height)",
+        "counting_rate(1)",
+        "agg_tree-pure-swap",
+        None,
+    ),
+    (
+        ZCDP.counting_rate,
+        "times * self.neighbors.records",
+        "times",
         "agg_tree-concentrated-swap",
         None,
     ),
     (
         adaptive_tree.AdaptiveTree.stages,
-        "1.0 - cut - size",
-        "1.0 - size",
+        "Stages(None, *self.budget.split(cut))",
+        "Stages(None, self.budget.split(cut)[0], self.budget)",
         "adaptive_tree-pure-swap",
         None,
     ),
@@ -187,9 +171,15 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
         "adaptive_tree-pure-swap",
         None,
     ),
-    (fitted.Fitted.stages, "1.0 - LUMP_SHARE - size", "1.0 - size", "fitted-pure-swap", None),
+    (
+        fitted.Fitted.stages,
+        "FittedStages(None, *self.budget.split(LUMP_SHARE))",
+        "FittedStages(None, self.budget.split(LUMP_SHARE)[0], self.budget)",
+        "fitted-pure-swap",
+        None,
+    ),
     (above.AboveThreshold.rate, "1 + walked", "walked", "above_threshold-pure-add-remove", None),
-    (above.AboveThreshold.rate, "/ len(self.q)", "", "above_threshold-pure-swap", None),
+    (above.AboveThreshold.each, "len(self.q)", "1", "above_threshold-pure-swap", None),
     (SliceQuantiles._noise, "/ nodes", "", "slice_quantiles-pure-swap", None),
     (SliceQuantiles.plan, "(3, 2)", "(2, 1)", "slice_quantiles-pure-swap", None),
 ]

@@ -27,10 +27,6 @@ FEW, MANY = (0.25, 0.75), tuple((k + 0.5) / 42 for k in range(42))
 LEAST = Fraction(9, 10)
 """Less than this share of a budget is waste that somebody should know of."""
 
-LESS = {("concentrated", "swap"): Fraction(8, 10)}
-"""Ranks of intervals are paid for as epsilon, which a swap of two counts does not quite need."""
-
-
 ROUNDING = Fraction(1, 10**9)
 """Of prices that hold for real numbers, and are added up in floating point."""
 
@@ -122,9 +118,7 @@ def check_spending(case: Case) -> None:
         used = spent(drawn(case, q, view_of(kind)), promised) / whole
         assert used <= (1 + ROUNDING if promised.research_only else 1)
         assert share(promised, case.budget) <= 1
-        place = case.budget.kind, str(case.budget.neighbors)
-        least = LESS.get(place, LEAST) if case.intervals else LEAST
-        assert used * share(promised, case.budget) >= least
+        assert used * share(promised, case.budget) >= LEAST
 
 
 @each_case

@@ -14,7 +14,8 @@ from dpquantiles import privacy
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.views import Demand, RecordingView, WindowView
+from dpquantiles.views import Demand, WindowView
+from tests.views.recording import RecordingView
 
 BUDGETS = {
     "pure": {"epsilon": 1.0},

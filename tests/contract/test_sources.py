@@ -10,7 +10,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
-from dpquantiles.sources import memory, scanned
+from dpquantiles.sources import lazy, memory
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data
 from dpquantiles.views import ArrayView, SortedView
@@ -89,8 +89,8 @@ CROWDED = ["floats", "skewed", "integers", "datetimes", "decimals"]
 def test_bins_that_hold_too_much_are_binned_again(
     engine: str, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanned, "MOST_ROWS", 20)
-    monkeypatch.setattr(scanned, "WORTHWHILE", 0)
+    monkeypatch.setattr(lazy, "MOST_ROWS", 20)
+    monkeypatch.setattr(lazy, "WORTHWHILE", 0)
     array = COLUMNS[name]
     data = make(engine, pa.table({"x": array}), request)
     typed = memory.read(array)

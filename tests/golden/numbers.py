@@ -17,7 +17,7 @@ import numpy as np
 import dpquantiles as dpq
 from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals, MeasuredRanks, tails
-from dpquantiles.kernels import algebra, cells, draws, many_draws, precision, scans, tree
+from dpquantiles.kernels import algebra, cells, draws, many_draws, scans, tree
 from dpquantiles.mechanisms import (
     MECHANISMS,
     above_threshold,
@@ -30,15 +30,24 @@ from dpquantiles.mechanisms import (
     slice_quantiles,
 )
 from dpquantiles.mechanisms.baselines import csmooth
-from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.bracketed import shares as bracketed_shares
-from dpquantiles.mechanisms.count import budget_share, counting_share, noise_rate
+from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
+from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP, composition, conversions, units
+from dpquantiles.mechanisms.private_keys import PrivateKeys
+from dpquantiles.privacy import (
+    ZCDP,
+    ApproxDP,
+    Guarantee,
+    Neighbors,
+    PureDP,
+    composition,
+    conversions,
+    rounding,
+)
 from dpquantiles.privacy.filters import Filter
 from dpquantiles.privacy.spending import Part, Spending
 from tests.golden.stated import Case, case, plain, table
+from tests.mechanisms.building import built
 
 Q: dict[str, tuple[float, ...]] = {
     "median": (0.5,),
@@ -67,7 +76,7 @@ def of_numbers() -> Iterator[Case]:
 
 
 def _privacy() -> Iterator[Case]:
-    yield from table(conversions.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
+    yield from table(rounding.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
     calls = (1, 2, 7, 30)
     yield from table(conversions.composed_delta, (0.05, 0.5, 3.0), (0.05, 0.5, 1.0), calls)
     yield from table(conversions.per_call_epsilon, (0.1, 1.0), (1e-9, 1e-5, 0.5), calls)
@@ -88,8 +97,8 @@ def _privacy() -> Iterator[Case]:
             yield case(f"{name} concentrated", budget.concentrated)
         yield case(f"{name} in words", str, budget)
         for rows in (1, 2, 7):
-            yield case(f"{name} per row of {rows}", units.per_row, budget, rows)
-            yield case(f"{name} share of {rows}", units.share_of, budget, rows)
+            yield case(f"{name} per row of {rows}", budget.per_row, rows)
+            yield case(f"{name} share of {rows}", budget.divided, rows)
         for first in (PureDP, ApproxDP, ZCDP):
             yield case(f"{name} filter after {first.kind}", _filter, budget, first)
         for other, cost in BUDGETS.items():
@@ -110,7 +119,7 @@ def _account(budget: Guarantee, cost: Guarantee) -> Any:
     objection = spending.objection(cost)
     if objection:
         return objection
-    small = units.share_of(cost, 40)
+    small = cost.divided(40)
     told = []
     for part in (None, Part("region", "north"), Part("region", "south"), Part("sex", "f")):
         spending.add(small, part)
@@ -122,20 +131,20 @@ def _account(budget: Guarantee, cost: Guarantee) -> Any:
 
 def _shares() -> Iterator[Case]:
     for name, budget in BUDGETS.items():
-        yield case(f"{name} count", counting_share, budget)
-        yield case(f"{name} tenth", budget_share, budget, 0.1)
-        yield case(f"{name} rate", noise_rate, budget)
-        yield case(f"{name} ranks", bracketed_shares, budget)
-        yield case(f"{name} strength", fitted.strength, 1000, budget)
+        yield case(f"{name} count", budget.split, COUNT_SHARE)
+        yield case(f"{name} tenth", budget.split, 0.1)
+        yield case(f"{name} rate", lambda budget=budget: budget.noise_rate)
+        yield case(f"{name} ranks", budget.split, RANK_SHARE)
+        yield case(f"{name} strength", fitted.strength, 1000, budget.without_delta)
         for size in (10, 1000, 10**6):
-            yield case(f"{name} cells of {size}", fitted.best_cells, size, budget)
-            yield case(f"{name} few of {size}", fitted.few, size, budget)
+            yield case(f"{name} cells of {size}", fitted.best_cells, size, budget.without_delta)
+            yield case(f"{name} few of {size}", fitted.few, size, budget.without_delta)
         for asked, q in Q.items():
             named = f"{name} {asked}"
-            cut = adaptive_tree.AdaptiveTree.within(budget, q=q)
+            cut = adaptive_tree.AdaptiveTree(q=q, budget=budget)
             for points in (2**12, 2**12 + 1):
                 yield case(f"{named} stages of {points}", cut.stages, points)
-            fit = partial(fitted.Fitted.within, budget, q=q)
+            fit = partial(fitted.Fitted, q=q, budget=budget)
             for points, lumpy, size in product((2**12, 2**12 + 1), (True, False), (9, 5000)):
                 taken = partial(_taken, fit, points, lumpy, size)
                 yield case(f"{named} fits {points} {lumpy} {size}", taken)
@@ -146,7 +155,7 @@ def _shares() -> Iterator[Case]:
             for size in (40, 3000):
                 yield case(f"{named} brackets of {size}", _brackets, budget, q, size)
     approximate = [one for one in BUDGETS.values() if isinstance(one, ApproxDP)]
-    yield from table(keys_share, approximate)
+    yield from table(PrivateKeys.bought, approximate, name="keys_share")
     for epsilon, delta in product((1e-6, 0.1, 1.0, 30.0, 600.0), (1e-12, 1e-3, 0.6)):
         yield case(f"keys {epsilon} {delta}", _keys, epsilon, delta)
 
@@ -158,7 +167,9 @@ def _taken(fit: Callable[[], fitted.Fitted], points: int, lumpy: bool, size: int
 
 
 def _keys(epsilon: float, delta: float) -> Any:
-    keys = PrivateKeys(epsilon=epsilon, delta=delta)
+    keys = PrivateKeys(
+        budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+    )
     return keys.threshold, [keys.log_chance(k) for k in (0, 1, 5)]
 
 
@@ -171,7 +182,7 @@ def _brackets(budget: Guarantee, q: tuple[float, ...], size: int) -> Any:
     told = []
     for asked in (Intervals(), Intervals(level=0.8, of="population")):
         found = Bracketed(mechanism="joint_exp", budget=budget, q=q, intervals=asked)
-        placed, inner = found._answering(size, bracketed_shares(budget).rest)
+        placed, inner = found._answering(size, found.inner.budget)
         ends = sorted(placed.lower), sorted(placed.upper)
         told.append((ends, found.rank_rate, found._provenance(size), inner))
     return told
@@ -196,7 +207,7 @@ def _windows() -> Iterator[Case]:
     yield from table(slice_quantiles.diameter, (1, 2, 3, 7, 8, 9, 100))
     yield from table(slice_quantiles.exp_below, (Fraction(0), Fraction(1, 3), Fraction(64)))
     for epsilon, (name, q) in product((0.1, 1.0), Q.items()):
-        smooth = csmooth.CSmooth(q=q, rho=epsilon, smoothness=0.3)
+        smooth = csmooth.CSmooth(q=q, budget=ZCDP(rho=epsilon), smoothness=0.3)
         yield case(f"csmooth {epsilon} {name}", smooth._windows, 100, 2**20)
         yield case(f"csmooth {epsilon} {name} of none", smooth._windows, 0, 1)
     yield from table(csmooth.tuned_smoothness, (0.3, 4.0), (1, 500))
@@ -206,17 +217,17 @@ def _windows() -> Iterator[Case]:
 
 
 def _window(n: int, points: int, **options: Any) -> Any:
-    return JointExp(**options)._geometry(n, points)
+    return built(JointExp, **options)._geometry(n, points)
 
 
 def _slices(grid: str, **options: Any) -> Any:
-    return slice_quantiles.SliceQuantiles(**options).plan(10**6, GRIDS[grid])
+    return built(slice_quantiles.SliceQuantiles, **options).plan(10**6, GRIDS[grid])
 
 
 def _trees() -> Iterator[Case]:
     for name, budget in BUDGETS.items():
         yield case(f"{name} cuts", adaptive_tree.cutting_rate, budget)
-        yield case(f"{name} node", agg_tree.AggTree.within(budget, q=(0.5,)).rate, 4)
+        yield case(f"{name} node", agg_tree.AggTree(q=(0.5,), budget=budget).rate, 4)
     rates = [Fraction(1, 1000), Fraction(1, 10), Fraction(1), Fraction(20)]
     yield from table(adaptive_tree.toll, rates)
     yield from table(adaptive_tree.most_loss, rates)
@@ -224,9 +235,13 @@ def _trees() -> Iterator[Case]:
         yield case(f"leaves {count}", adaptive_tree.leaves, np.arange(count), 10_000)
     for points in (2, 3, 10, 11, 100, 999, 2**11, 2**11 + 1, 10**6):
         even = dpq.UniformGrid(0, points - 1, 1)
-        yield case(f"shape {points}", agg_tree.AggTree(q=(0.5,), epsilon=1.0).shape, even)
+        yield case(
+            f"shape {points}", agg_tree.AggTree(q=(0.5,), budget=PureDP(epsilon=1.0)).shape, even
+        )
     for name, grid in GRIDS.items():
-        yield case(f"shape {name}", agg_tree.AggTree(q=(0.5,), epsilon=1.0).shape, grid)
+        yield case(
+            f"shape {name}", agg_tree.AggTree(q=(0.5,), budget=PureDP(epsilon=1.0)).shape, grid
+        )
     for m in (1, 2, 3, 22, 23, 24, 25, 143, 144, 500):
         parts = recursive_joint_exp.RecursiveJointExp.parts(m)
         yield case(f"tree {m} {parts}", recursive_joint_exp.grow, 0, m + 1, parts)
@@ -245,8 +260,8 @@ def _kernels() -> Iterator[Case]:
     for run, length in product((1, 16, 256, 2048), (1, 255, 256, 257, 10**6)):
         yield case(f"depth {length} {run}", scans.scan_depth, length, run)
     for held in (algebra.Logarithms(), algebra.ScaledDoubles(10.0, 40.0)):
-        yield case(f"rounding {held}", precision.draw_loss, held, 9, 800, 0.25, 900.0)
-        yield case(f"rounding {held} of much", precision.draw_loss, held, 99, 8000, 0.25, 9000.0)
+        yield case(f"rounding {held}", scans.draw_loss, held, 9, 800, 0.25, 900.0)
+        yield case(f"rounding {held} of much", scans.draw_loss, held, 99, 8000, 0.25, 9000.0)
     yield from table(cells.height, (1, 2, 4, 5, 16, 17, 2**40))
     seeded: dict[str, Callable[[random.Random], Any]] = {
         "coin": lambda bits: [draws.coin(bits, k / 37) for k in range(38)],
@@ -307,11 +322,11 @@ def _measured() -> Iterator[Case]:
             named = f"interval {rate} {share} {size} {q} {subject}"
             yield case(named, ranks.interval, q, 3, wanted)
     for asked, number in product(Q.values(), (5, 40, 1000)):
-        noise = brackets.Noise(answers=0.25, ranks=0.17, size=0.4)
+        noise = brackets.RankNoise(answers=0.25, ranks=0.17, size=0.4)
         yield case(f"placed {asked} {number}", _placed, asked, number, noise)
 
 
-def _placed(q: tuple[float, ...], size: int, noise: brackets.Noise) -> Any:
+def _placed(q: tuple[float, ...], size: int, noise: brackets.RankNoise) -> Any:
     return [sorted(ends) for ends in brackets.place(q, size, Intervals(), noise)]
 
 

@@ -8,9 +8,10 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
+from dpquantiles.privacy import PureDP
 
 ZERO = Decimal(0)
 
@@ -78,10 +79,10 @@ def test_masses_are_within_the_rounding_bound(
     steps[n // 2 : n // 2 + 5] = steps[n // 2]
     view = dpq.ArrayView(steps, dpq.UniformGrid(0, points - 1, 1))
     q = tuple((k + 1) / (m + 1) for k in range(m))
-    law = dpq.JointExp(q=q, epsilon=epsilon, reach=reach).law(view)
+    law = dpq.JointExp(q=q, budget=PureDP(epsilon=epsilon), reach=reach).law(view)
     algebra = law.setting.algebra
     assert isinstance(algebra, ScaledDoubles) == (representation == "scaled doubles")
-    bound = precision.mass_error(
+    bound = scans.mass_error(
         algebra, m, law.geometry.length, law.setting.rate, law.setting.log_range
     )
     with localcontext(prec=60):

@@ -118,12 +118,12 @@ def test_what_is_not_a_file_is_not_a_ledger(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def torn(times: int) -> Callable[[Path], AbstractContextManager[file.Table]]:
+def torn(times: int) -> Callable[[Path], AbstractContextManager[file.EntryTable]]:
     """Reading that comes in the middle of a write so many times."""
     reading, left = file.reading, [times]
 
     @contextmanager
-    def read(path: Path) -> Iterator[file.Table]:
+    def read(path: Path) -> Iterator[file.EntryTable]:
         if left[0]:
             left[0] -= 1
             raise Broken("3 entries were found where 2 were written")

@@ -44,13 +44,13 @@ def ask(path: Path, draw: Callable[[], Release]) -> Release:
 
 
 def before_the_commit(path: Path) -> None:
-    append = file.Table.append
+    append = file.EntryTable.append
 
-    def append_and_die(self: file.Table, entries: object) -> None:
+    def append_and_die(self: file.EntryTable, entries: object) -> None:
         append(self, entries)  # type: ignore[arg-type]
         die()
 
-    file.Table.append = append_and_die  # type: ignore[method-assign]
+    file.EntryTable.append = append_and_die  # type: ignore[method-assign]
     ask(path, lambda: release(1))
 
 

@@ -18,7 +18,7 @@ import pytest
 from dpquantiles import ZCDP, ApproxDP, BudgetExceeded, LedgerError, Neighbors, PureDP, Release
 from dpquantiles.ledger import Ledger, file
 from dpquantiles.ledger.books import RULE
-from dpquantiles.ledger.entries import START, written
+from dpquantiles.ledger.entries import START, next_entry
 from dpquantiles.ledger.ledger import SOFTWARE
 from dpquantiles.present import spending
 from dpquantiles.privacy import Guarantee
@@ -322,7 +322,7 @@ def test_two_processes_that_create_one_ledger_share_it(path: Path) -> None:
 def test_the_rule_stands_in_the_first_entry(ledger: Ledger, path: Path) -> None:
     assert ledger.entries()[0].content["rule"] == RULE
     stated = {"action": "budget", "budget": ONE.to_dict(), "software": SOFTWARE}
-    file.create(path.with_name("next.db"), written(1, START, {**stated, "rule": "of tomorrow"}))
+    file.create(path.with_name("next.db"), next_entry(1, START, {**stated, "rule": "of tomorrow"}))
     with pytest.raises(LedgerError, match=r"rule 'of tomorrow'.*upgrade dpquantiles"):
         Ledger(path.with_name("next.db"))
 
@@ -341,12 +341,14 @@ def test_a_ledger_with_a_rule_does_not_pass_for_one_without(path: Path) -> None:
 def before_filters(path: Path, budget: Guarantee, costs: list[Guarantee]) -> Ledger:
     """A ledger as it was written before charges were counted by one order."""
     first = {"action": "budget", "budget": budget.to_dict(), "ledger": "0"}
-    entries = [written(1, START, {**first, "time": "2026-01-01T00:00:00Z", "software": SOFTWARE})]
+    entries = [
+        next_entry(1, START, {**first, "time": "2026-01-01T00:00:00Z", "software": SOFTWARE})
+    ]
     for number, cost in enumerate(costs, start=2):
         name = {"dataset": "payroll", "unit": "record", "part": None, "request": str(number)}
         plain = {"action": "charge", **name, "cost": cost.to_dict(), "parameters": {}}
         stamped = {**plain, "time": "2026-01-01T00:00:00Z", "software": SOFTWARE}
-        entries.append(written(number, entries[-1].hash, stamped))
+        entries.append(next_entry(number, entries[-1].hash, stamped))
     file.create(path, entries[0])
     with file.writing(path) as table:
         table.append(entries[1:])

@@ -197,7 +197,7 @@ def test_a_rewritten_history_is_found_by_a_head_that_was_kept(filled: Path) -> N
     forged, previous = [], entries.START
     for entry in ledger.entries()[:2]:
         content = json.loads(entry.body) | ({"dataset": "other"} if entry.number == 2 else {})
-        forged.append(entries.written(entry.number, previous, content))
+        forged.append(entries.next_entry(entry.number, previous, content))
         previous = forged[-1].hash
     os.remove(filled)
     file.create(filled, forged[0])
@@ -233,7 +233,7 @@ def test_entries_with_a_wrong_meaning_are_found(path: Path) -> None:
     ):
         ledger = Ledger(path, epsilon=3.0)
         with file.writing(path) as table:
-            table.append([entries.written(2, ledger.head, content)])
+            table.append([entries.next_entry(2, ledger.head, content)])
         with pytest.raises(LedgerError, match="entry 2 does not say what it must"):
             Ledger(path)
         path.unlink()

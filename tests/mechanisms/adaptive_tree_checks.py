@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree
@@ -142,7 +142,7 @@ def bought(mechanism: AdaptiveTree) -> float:
     spent = [0.0]
 
     def draw(count: PrivateCount, n: int, bits: object) -> int:  # noqa: ARG001
-        spent.append(count.epsilon)
+        spent.append(float(count.rate))
         return n
 
     with Patch.context() as patch:

@@ -21,10 +21,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
-from dpquantiles.mechanisms.count import PrivateCount, counting_share, noise_rate
+from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.law import Mechanism, released
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.require import LARGEST_COUNT
@@ -88,12 +88,12 @@ def run(mechanism: Fitted, view: SortedView, script: Sequence[int]) -> Run:
     numbers = iter(script)
 
     def draw(count: PrivateCount, n: int, bits: Bits) -> int:  # noqa: ARG001
-        asked.append((n, count.epsilon))
+        asked.append((n, float(count.rate)))
         return next(numbers)
 
     def release(taken: Mechanism, view: SortedView, bits: Bits) -> Release:
         took.append(taken)
-        return released(taken, view, bits, [0] * len(taken.q))
+        return taken.released(view, bits, [0] * len(taken.q))
 
     with Patch.context() as patch:
         patch.setattr(PrivateCount, "draw", draw)
@@ -122,9 +122,9 @@ def answer_loss(taken: Mechanism, pair: tuple[Answer, Answer], laws: Laws) -> fl
         return float(amount(taken.guarantee))
     assert isinstance(taken, JointExp)
     if taken.neighbors is Neighbors.ADD_REMOVE and taken.size is None:
-        count, rest = counting_share(taken.guarantee)
-        sized = (taken.within(rest, q=taken.q, size=size) for size in NUMBERS)
-        return count.epsilon + max(answer_loss(one, pair, laws) for one in sized)
+        count, _ = taken.priced()
+        sized = (taken.priced(size)[1] for size in NUMBERS)
+        return float(count.rate) + max(answer_loss(one, pair, laws) for one in sized)
     for records in pair:
         if (taken, records) not in laws:
             laws[taken, records] = law_of(taken, records, POINTS)
@@ -186,9 +186,9 @@ def check_rest() -> None:
         for mechanism in mechanisms(value, evenly(m)):
             for stage in mechanism.stages(WIDE)[:2]:
                 if isinstance(stage, ZCDP):
-                    assert Fraction(noise_rate(stage)) ** 2 / 2 <= Fraction(stage.rho)
+                    assert Fraction(stage.noise_rate) ** 2 / 2 <= Fraction(stage.rho)
                 elif stage is not None:
-                    assert Fraction(noise_rate(stage)) <= amount(stage)
+                    assert Fraction(stage.noise_rate) <= amount(stage)
             for lumpy, size in itertools.product((False, True), (0, 1000, 10**9, LARGEST_COUNT)):
                 taken = mechanism.taken(WIDE, lumpy=lumpy, size=size)
                 rest, spent = mechanism.stages(WIDE).answers, taken.guarantee

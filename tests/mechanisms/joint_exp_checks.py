@@ -14,12 +14,13 @@ import numpy as np
 from scipy import stats
 
 import dpquantiles as dpq
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
+from tests.views.recording import RecordingView
 
 Answer = tuple[int, ...]
 

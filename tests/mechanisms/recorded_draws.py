@@ -36,7 +36,7 @@ from dpquantiles.privacy import (
     Neighbors,
     composed_epsilon,
 )
-from dpquantiles.privacy.conversions import above
+from dpquantiles.privacy.rounding import above
 from dpquantiles.views import ArrayView, PartView
 
 Patch = pytest.MonkeyPatch
@@ -271,7 +271,7 @@ class Recorder:
     def walk(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """(5) of `above_threshold.py`."""
 
-        def draw(walk: above_threshold.Walk, bits: Any) -> int:
+        def draw(walk: above_threshold.ThresholdWalk, bits: Any) -> int:
             share = walk.target / self.view.n
             times = Fraction(2) if self.swap else max(1 - share, 1 + share)
             self.add("walk", times * walk.rate, None)
@@ -338,7 +338,7 @@ def recording(view: ArrayView, neighbors: str) -> Iterator[Recorder]:
             (slice_quantiles, "draw", recorder.guarded),
             (JointExpLaw, "of", recorder.joint_law),
             (JointExpLaw, "draw", recorder.joint),
-            (above_threshold.Walk, "draw", recorder.walk),
+            (above_threshold.ThresholdWalk, "draw", recorder.walk),
             (csmooth.Noise, "draw", recorder.smooth),
             (paper_joint_exp.IntervalLaw, "draw_points", recorder.continuum),
             (fitted, "occupied", recorder.parts_of_the_grid),

@@ -22,6 +22,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     RecursiveLaw,
     ToldApart,
 )
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import PartView
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import shares_checks
@@ -81,7 +82,7 @@ def oracle(
     bits, m = max(1, nu.bit_length()), len(mechanism.q)
     targets = [0, *(round(q * nu) for q in sorted(mechanism.q)), nu]
     fine, top = told_apart(records, bits), (points << bits) - 1
-    rate = mechanism.epsilon / levels / (4 if mechanism.neighbors == "swap" else 2)
+    rate = mechanism.budget.amount / levels / (4 if mechanism.neighbors == "swap" else 2)
 
     def chance(node: Node, known: Answer) -> float:
         low, *inner, high = (known[k] for k in node.cuts)
@@ -126,11 +127,15 @@ def check_within(mechanism: RecursiveJointExp, sizes: Sequence[int], points: int
 
 
 def spend_all_on_every_level(patch: Patch) -> None:
-    patch.setattr(RecursiveJointExp, "each", property(lambda self: self.epsilon))
+    patch.setattr(RecursiveJointExp, "each", property(lambda self: self.budget.bounded_range()))
 
 
 def forget_that_a_swap_is_two_changes(patch: Patch) -> None:
-    patch.setattr(RecursiveJointExp, "node_epsilon", property(lambda self: self.each))
+    patch.setattr(
+        RecursiveJointExp,
+        "node_budget",
+        property(lambda self: PureDP(epsilon=self.each, neighbors=Neighbors.ADD_REMOVE)),
+    )
 
 
 def records_at_a_cut_on_both_sides(patch: Patch) -> None:

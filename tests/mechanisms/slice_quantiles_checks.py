@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpquantiles.mechanisms import slice_quantiles as module
-from dpquantiles.mechanisms.slice_quantiles import Plan
+from dpquantiles.mechanisms.slice_quantiles import SlicePlan
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 
 Floats = np.ndarray
@@ -17,9 +17,9 @@ Floats = np.ndarray
 
 def tiny(
     targets: Sequence[int], noise: str, decay: str, reach: int, slope: int, margin: int
-) -> Plan:
+) -> SlicePlan:
     steps = np.array(targets, dtype=np.int64)
-    return Plan(steps, Fraction(noise), Fraction(decay), reach, slope, margin)
+    return SlicePlan(steps, Fraction(noise), Fraction(decay), reach, slope, margin)
 
 
 def paths(m: int) -> list[set[int]]:
@@ -34,7 +34,7 @@ def paths(m: int) -> list[set[int]]:
     return found
 
 
-def price(plan: Plan, neighbors: str) -> float:
+def price(plan: SlicePlan, neighbors: str) -> float:
     """Equation (5), with the node counts from all pairs of indices."""
     nodes = paths(len(plan.targets))
     edge = math.log1p(len(plan.targets) / (2 * plan.margin))
@@ -45,7 +45,9 @@ def price(plan: Plan, neighbors: str) -> float:
     return float(moved * plan.noise + plan.decay * (2 + Fraction(1, plan.slope))) + edge
 
 
-def answer_laws(plan: Plan, records: Sequence[int], points: int, ranks: Sequence[int]) -> Floats:
+def answer_laws(
+    plan: SlicePlan, records: Sequence[int], points: int, ranks: Sequence[int]
+) -> Floats:
     """The laws of one answer as the code draws it, for these ranks (rows) and all caps."""
     view, table = view_of(records, points), module.weights(plan)
     heights = np.array([weight / table[0] for weight in table])
@@ -58,7 +60,7 @@ def answer_laws(plan: Plan, records: Sequence[int], points: int, ranks: Sequence
     return np.asarray(laws / laws.sum(axis=2, keepdims=True))
 
 
-def definition(plan: Plan, records: Sequence[int], points: int, rank: int, cap: int) -> Floats:
+def definition(plan: SlicePlan, records: Sequence[int], points: int, rank: int, cap: int) -> Floats:
     """Equation (4) in the dumbest way."""
     weights = []
     for o in range(points):
@@ -69,7 +71,7 @@ def definition(plan: Plan, records: Sequence[int], points: int, rank: int, cap: 
     return np.array(weights) / sum(weights)
 
 
-def noise_box(plan: Plan, reach: int) -> tuple[Floats, Floats]:
+def noise_box(plan: SlicePlan, reach: int) -> tuple[Floats, Floats]:
     """All node noises up to this size, as prefix noise and as probabilities."""
     m = len(plan.targets)
     nodes = np.array(list(itertools.product(range(-reach, reach + 1), repeat=m)))
@@ -82,7 +84,7 @@ def noise_box(plan: Plan, reach: int) -> tuple[Floats, Floats]:
 class Laws:
     """Joint laws of unsorted answers, for one plan on many data sets."""
 
-    def __init__(self, plan: Plan, points: int, reach: int) -> None:
+    def __init__(self, plan: SlicePlan, points: int, reach: int) -> None:
         self.plan, self.points = plan, points
         prefix, self.chances = noise_box(plan, reach)
         self.ranks = plan.targets + prefix
@@ -119,19 +121,21 @@ class Laws:
             yield float(np.abs(np.log(self.of(one) / self.of(other))).max())
 
 
-def worst_share(plan: Plan, neighbors: str, sizes: Sequence[int], points: int, reach: int) -> float:
+def worst_share(
+    plan: SlicePlan, neighbors: str, sizes: Sequence[int], points: int, reach: int
+) -> float:
     """The worst loss over all neighbors and all vectors of answers, as a share of its price."""
     return max(Laws(plan, points, reach).losses(neighbors, sizes)) / price(plan, neighbors)
 
 
 def check_private(
-    plan: Plan, neighbors: str, sizes: Sequence[int], points: int, reach: int
+    plan: SlicePlan, neighbors: str, sizes: Sequence[int], points: int, reach: int
 ) -> None:
     """No loss above the price, for all neighbors and all vectors of answers."""
     assert 0.0 < worst_share(plan, neighbors, sizes, points, reach) <= 1 + 1e-5
 
 
-def shifted_loss(plan: Plan) -> float:
+def shifted_loss(plan: SlicePlan) -> float:
     """The loss where one record before all others moves every rank by one."""
     n = int(plan.targets[-1]) + 3
     records = tuple(range(2, 2 * n + 1, 2))
@@ -140,7 +144,7 @@ def shifted_loss(plan: Plan) -> float:
     return math.log(laws.at(records, between) / laws.at((1, *records), between))
 
 
-def clashing_loss(plan: Plan) -> float:
+def clashing_loss(plan: SlicePlan) -> float:
     """The worst loss where all targets are one rank, answers on both sides of a new record."""
     records, rank = tuple(range(2, 21, 2)), int(plan.targets[0])
     more = tuple(sorted((*records, 2 * rank + 1)))
@@ -161,7 +165,7 @@ def moved_back(ranks: Floats, threshold: int) -> Floats:
 class Pairs:
     """Inequality (6) of the proof, for all ranks of a box, on given data of equal size."""
 
-    def __init__(self, plan: Plan, data: Sequence[tuple[int, ...]], points: int) -> None:
+    def __init__(self, plan: SlicePlan, data: Sequence[tuple[int, ...]], points: int) -> None:
         self.plan, self.points, self.data = plan, points, data
         span = range(-plan.margin - 1, len(data[0]) + plan.margin + 3)
         box = itertools.product(span, repeat=len(plan.targets))
@@ -189,7 +193,7 @@ class Pairs:
         return worst
 
 
-def most_preimages(plan: Plan) -> float:
+def most_preimages(plan: SlicePlan) -> float:
     """The largest number of ranks that removing sends to the same ranks, per threshold."""
     m, w = len(plan.targets), plan.margin
     box = np.array(list(itertools.product(range(-w - 2, w + 3), repeat=m)), dtype=np.int64)

@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import above_threshold
-from dpquantiles.mechanisms.above_threshold import AboveThreshold, Walk, candidate_steps
+from dpquantiles.mechanisms.above_threshold import AboveThreshold, ThresholdWalk, candidate_steps
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import Demand, RecordingView, WindowView
+from dpquantiles.views import Demand, WindowView
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, neighbor_pairs, view_of
+from tests.views.recording import RecordingView
 
 QUANTILES = (0.0, 0.1, 0.3, 0.5, 0.75, 0.9, 1.0)
 
@@ -35,7 +37,7 @@ def one_walk(
     n, order = len(records), range(points) if q >= 0.5 else range(points - 1, -1, -1)
     p = q if q >= 0.5 else 1 - q
     factor = 2 if mechanism.neighbors == "swap" else 1 + p
-    rate = mechanism.epsilon / len(mechanism.q) / factor
+    rate = mechanism.budget.amount / len(mechanism.q) / factor
     chances = [0.0] * points
     for a in range(math.ceil(p * n), n + math.ceil(60 / rate)):
         # The ceiling of p n + E is a when E lies in (a - 1 - p n, a - p n].
@@ -80,7 +82,9 @@ def check_equation() -> None:
     for q, neighbors in itertools.product(
         [(0.5,), (0.1,), (0.9, 0.9, 0.25)], ["swap", "add-remove"]
     ):
-        mechanism = AboveThreshold(q=tuple(sorted(q)), epsilon=2.0, neighbors=neighbors)
+        mechanism = AboveThreshold(
+            q=tuple(sorted(q)), budget=privacy.budget(epsilon=2.0, neighbors=neighbors)
+        )
         said = log_law(mechanism, [1, 1, 3], 5)
         for answer, chance in oracle(mechanism, [1, 1, 3], 5).items():
             assert math.exp(said[answer]) == pytest.approx(chance, rel=1e-9)
@@ -88,12 +92,19 @@ def check_equation() -> None:
 
 def check_private() -> None:
     for neighbors in ["swap", "add-remove"]:
-        several = AboveThreshold(q=(0.3, 0.9), epsilon=1.0, neighbors=neighbors)
+        several = AboveThreshold(
+            q=(0.3, 0.9), budget=privacy.budget(epsilon=1.0, neighbors=neighbors)
+        )
         assert worst_loss(several, [2, 3], 3) <= 1.0 + 1e-9
         for q in QUANTILES:
-            mechanism = AboveThreshold(q=(q,), epsilon=1.0, neighbors=neighbors)
+            mechanism = AboveThreshold(
+                q=(q,), budget=privacy.budget(epsilon=1.0, neighbors=neighbors)
+            )
             assert worst_loss(mechanism, [1, 2, 3, 4], 3) <= 1.0 + 1e-9
-            assert worst_loss(replace(mechanism, epsilon=3.0), [1, 2, 3], 4) <= 3.0 + 1e-9
+            assert (
+                worst_loss(replace(mechanism, budget=mechanism.budget.at(3.0)), [1, 2, 3], 4)
+                <= 3.0 + 1e-9
+            )
 
 
 def check_draws() -> None:
@@ -103,7 +114,7 @@ def check_draws() -> None:
         ((0.2,), "add-remove", [3] * 12, 6),
         ((0.7, 0.5), "add-remove", [1, 4], 6),
     ]:
-        mechanism = AboveThreshold(q=q, epsilon=1.3, neighbors=neighbors)
+        mechanism = AboveThreshold(q=q, budget=privacy.budget(epsilon=1.3, neighbors=neighbors))
         assert fit(mechanism, mechanism, records, points) > 1e-3
 
 
@@ -123,7 +134,7 @@ def fit(drawn: AboveThreshold, said: AboveThreshold, records: Sequence[int], poi
 def check_demand() -> None:
     grid = default_grid(REAL, (-100.0, 100.0))
     whole = dpq.ArrayView(np.random.default_rng(1).normal(0, 5, 500), grid)
-    mechanism = AboveThreshold(q=(0.9, 0.2), epsilon=1.0, candidates=500)
+    mechanism = AboveThreshold(q=(0.9, 0.2), budget=PureDP(epsilon=1.0), candidates=500)
     demand, recording = mechanism.demand(whole.n, grid), RecordingView(whole)
     reference = mechanism.release(recording, random.Random(2)).values
     assert recording.asked_steps <= set(demand.steps.tolist())
@@ -147,7 +158,9 @@ def test_law_is_the_equation() -> None:
 def test_law_sums_to_one(
     records: list[int], q: list[float], neighbors: str, epsilon: float
 ) -> None:
-    mechanism = AboveThreshold(q=tuple(sorted(q)), epsilon=epsilon, neighbors=neighbors)
+    mechanism = AboveThreshold(
+        q=tuple(sorted(q)), budget=privacy.budget(epsilon=epsilon, neighbors=neighbors)
+    )
     said = log_law(mechanism, records, 5)
     assert math.fsum(map(math.exp, said.values())) == pytest.approx(1.0, rel=1e-9)
 
@@ -159,7 +172,7 @@ def test_all_neighbors_and_answers_are_within_epsilon() -> None:
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.9])
 def test_the_accounting_is_not_wasteful(q: float, neighbors: str) -> None:
-    mechanism = AboveThreshold(q=(q,), epsilon=1.0, neighbors=neighbors)
+    mechanism = AboveThreshold(q=(q,), budget=privacy.budget(epsilon=1.0, neighbors=neighbors))
     assert worst_loss(mechanism, [7, 8], 3) > 0.75
 
 
@@ -169,14 +182,14 @@ def test_draws_fit_the_law() -> None:
 
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_draws_at_another_epsilon_do_not_fit(factor: float) -> None:
-    mechanism = AboveThreshold(q=(0.9,), epsilon=1.0)
-    other = replace(mechanism, epsilon=factor)
+    mechanism = AboveThreshold(q=(0.9,), budget=PureDP(epsilon=1.0))
+    other = replace(mechanism, budget=PureDP(epsilon=factor))
     assert fit(mechanism, other, [0, 0, 1, 2, 2, 4, 5, 5], 8) < 1e-6
 
 
 def test_rare_stops_have_their_exact_chance() -> None:
     """The screen takes whole units off an exponent; what is left is tossed exactly."""
-    walk = Walk(np.zeros(40_000, dtype=np.int64), Fraction(9), Fraction(1, 2), True)
+    walk = ThresholdWalk(np.zeros(40_000, dtype=np.int64), Fraction(9), Fraction(1, 2), True)
     bits = random.Random(4)
     for missing in (1, 3, 7, 13):
         row = np.full(40_000, missing)
@@ -245,7 +258,11 @@ def test_errors_do_not_depend_on_the_upper_bound(q: float, upper: float) -> None
     for seed in range(30):
         data = np.random.default_rng(seed).normal(0, 5, 1000)
         view = dpq.ArrayView(data, grid)
-        value = AboveThreshold(q=(q,), epsilon=1.0).release(view, random.Random(seed)).value
+        value = (
+            AboveThreshold(q=(q,), budget=PureDP(epsilon=1.0))
+            .release(view, random.Random(seed))
+            .value
+        )
         errors.append(max(0.0, (data < value).sum() - q * 1000, q * 1000 - (data <= value).sum()))
     assert np.mean(errors) <= 4 + 2 * np.std(errors) / math.sqrt(30)
 
@@ -253,7 +270,10 @@ def test_errors_do_not_depend_on_the_upper_bound(q: float, upper: float) -> None
 @pytest.mark.parametrize("q", [0.01, 0.9])
 def test_no_bounds_are_needed(q: float) -> None:
     data = np.random.default_rng(3).normal(1000.0, 300.0, 1000)
-    view, mechanism = dpq.ArrayView(data, FloatGrid()), AboveThreshold(q=(q,), epsilon=1.0)
+    view, mechanism = (
+        dpq.ArrayView(data, FloatGrid()),
+        AboveThreshold(q=(q,), budget=PureDP(epsilon=1.0)),
+    )
     values = [mechanism.release(view, random.Random(seed)).value for seed in range(20)]
     errors = [abs((data <= value).sum() - 1000 * q) for value in values]
     assert np.mean(errors) < 8
@@ -265,7 +285,9 @@ def test_no_bounds_are_needed(q: float) -> None:
 def test_any_data_are_answered(points: int, neighbors: str, epsilon: float) -> None:
     grid = UniformGrid(0, max(points - 1, 1), 2 if points == 1 else 1)
     mechanism = AboveThreshold(
-        q=(1.0, 0.5, 0.0, 0.5), epsilon=epsilon, neighbors=neighbors, candidates=64
+        q=(1.0, 0.5, 0.0, 0.5),
+        budget=privacy.budget(epsilon=epsilon, neighbors=neighbors),
+        candidates=64,
     )
     for data in ([], [0], [points - 1] * 9, list(range(5))):
         values = mechanism.release(dpq.ArrayView(data, grid), random.Random(1)).values
@@ -274,7 +296,10 @@ def test_any_data_are_answered(points: int, neighbors: str, epsilon: float) -> N
 
 
 def test_seeded_releases_repeat_and_promise_nothing() -> None:
-    view, mechanism = view_of([1, 2, 3, 9], 20), AboveThreshold(q=(0.5,), epsilon=1.0)
+    view, mechanism = (
+        view_of([1, 2, 3, 9], 20),
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=1.0)),
+    )
     one, other = (mechanism.release(view, random.Random(8)) for _ in range(2))
     assert one.values == other.values
     assert one.guarantee is None
@@ -282,17 +307,17 @@ def test_seeded_releases_repeat_and_promise_nothing() -> None:
 
 
 def test_provenance_is_public() -> None:
-    mechanism = AboveThreshold(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    mechanism = AboveThreshold(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     one, other = (mechanism.release(view_of(x, 9), random.Random(1)) for x in ([], [1] * 50))
     assert one.provenance == other.provenance
 
 
 def test_budgets() -> None:
     q = (0.25, 0.75)
-    assert AboveThreshold.within(PureDP(epsilon=2.0), q=q).guarantee == PureDP(epsilon=2.0)
-    assert AboveThreshold.within(ApproxDP(epsilon=2.0, delta=1e-6), q=q).epsilon == 2.0
-    concentrated = AboveThreshold.within(ZCDP(rho=0.5, neighbors=Neighbors.ADD_REMOVE), q=q)
-    assert concentrated.epsilon == pytest.approx(2 * math.sqrt(0.5))
+    assert AboveThreshold(q=q, budget=PureDP(epsilon=2.0)).guarantee == PureDP(epsilon=2.0)
+    assert AboveThreshold(q=q, budget=ApproxDP(epsilon=2.0, delta=1e-6)).each == 1.0
+    concentrated = AboveThreshold(q=q, budget=ZCDP(rho=0.5, neighbors=Neighbors.ADD_REMOVE))
+    assert 2 * concentrated.each == pytest.approx(2 * math.sqrt(0.5))
     spent = concentrated.guarantee
     assert isinstance(spent, ZCDP)
     assert 0.5 * (1 - 1e-12) < spent.rho <= 0.5
@@ -302,30 +327,34 @@ def test_budgets() -> None:
 def test_rho_is_what_the_walks_cost_rounded_up(m: int) -> None:
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     for rho in np.random.default_rng(4).uniform(0.01, 3.0, 200).tolist():
-        mechanism = AboveThreshold.within(ZCDP(rho=rho), q=q)
+        mechanism = AboveThreshold(q=q, budget=ZCDP(rho=rho))
         spent = mechanism.guarantee
         assert isinstance(spent, ZCDP)
-        each = Fraction(mechanism.epsilon) / m
+        each = Fraction(mechanism.each)
         assert m * each**2 / 2 <= Fraction(spent.rho) <= Fraction(rho)
 
 
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="epsilon must be positive"):
-        AboveThreshold(q=(0.5,), epsilon=0)
-    with pytest.raises(ValueError, match=r"epsilon must leave at least 2\*\*-40"):
-        AboveThreshold(q=(0.1, 0.5), epsilon=2e-12)
-    with pytest.raises(ValueError, match=r"epsilon must leave at least 2\*\*-40"):
-        AboveThreshold(q=(0.5,), epsilon=1e-18)  # thresholds would not fit into 64 bits
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=0))
+    with pytest.raises(ValueError, match=r"the budget must leave a rate of at least 2\*\*-40"):
+        AboveThreshold(q=(0.1, 0.5), budget=PureDP(epsilon=2e-12))
+    with pytest.raises(ValueError, match=r"the budget must leave a rate of at least 2\*\*-40"):
+        AboveThreshold(
+            q=(0.5,), budget=PureDP(epsilon=1e-18)
+        )  # thresholds would not fit into 64 bits
     with pytest.raises(ValueError, match="neighbors must be one of"):
-        AboveThreshold(q=(0.5,), epsilon=1, neighbors="none")
+        AboveThreshold(q=(0.5,), budget=privacy.budget(epsilon=1, neighbors="none"))
     with pytest.raises(ValueError, match="candidates must be at least 2, got 1"):
-        AboveThreshold(q=(0.5,), epsilon=1, candidates=1)
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=1), candidates=1)
     with pytest.raises(ValueError, match="size must be left out"):
-        AboveThreshold.within(PureDP(epsilon=1.0), q=(0.5,), size=5)
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=1.0), size=5)
     with pytest.raises(ValueError, match="values must be 1 answers"):
-        AboveThreshold(q=(0.5,), epsilon=1).law(view_of([1], 3)).log_probability([1, 2])
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=1)).law(view_of([1], 3)).log_probability(
+            [1, 2]
+        )
     with pytest.raises(ValueError, match="values must be points of the grid"):
-        AboveThreshold(q=(0.5,), epsilon=1).law(view_of([1], 3)).log_probability([7])
+        AboveThreshold(q=(0.5,), budget=PureDP(epsilon=1)).law(view_of([1], 3)).log_probability([7])
 
 
 Patch = pytest.MonkeyPatch
@@ -356,10 +385,10 @@ def price_the_other_direction(patch: Patch) -> None:
     patch.setattr(AboveThreshold, "rate", rate)
 
 
-def change_the_walk(patch: Patch, **changes: Callable[[Walk], object]) -> None:
+def change_the_walk(patch: Patch, **changes: Callable[[ThresholdWalk], object]) -> None:
     original = AboveThreshold._walk
 
-    def walk(mechanism: AboveThreshold, *given: object) -> Walk:
+    def walk(mechanism: AboveThreshold, *given: object) -> ThresholdWalk:
         found = original(mechanism, *given)  # type: ignore[arg-type]
         return replace(found, **{name: change(found) for name, change in changes.items()})  # type: ignore[arg-type]
 
@@ -380,10 +409,10 @@ def skip_the_rest_of_the_coins(patch: Patch) -> None:
 
 
 def always_pass_the_first_whole_number(patch: Patch) -> None:
-    def threshold(walk: Walk, bits: random.Random) -> int:
+    def threshold(walk: ThresholdWalk, bits: random.Random) -> int:
         return math.ceil(walk.target) + 1 + draws.geometric(bits, walk.rate)
 
-    patch.setattr(Walk, "_threshold", threshold)
+    patch.setattr(ThresholdWalk, "_threshold", threshold)
 
 
 def demand_all_but_the_last(patch: Patch) -> None:

@@ -27,9 +27,9 @@ from dpquantiles.mechanisms.adaptive_tree import (
     most_loss,
     toll,
 )
-from dpquantiles.mechanisms.count import BELOW, noise_rate
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.privacy.rounding import below
+from dpquantiles.views import WindowView
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,
     add_remove,
@@ -47,6 +47,7 @@ from tests.mechanisms.adaptive_tree_checks import (
     replayed,
     swap,
 )
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 DECILES = tuple(k / 10 for k in range(1, 10))
@@ -155,7 +156,7 @@ def test_stages_are_within_the_budget() -> None:
         assert add_remove(1.0, 5).stages(points).size is None
         paid = concentrated(0.3, "add-remove").stages(points).size
         assert isinstance(paid, ZCDP)
-        assert Fraction(noise_rate(paid)) ** 2 / 2 <= Fraction(paid.rho)
+        assert Fraction(paid.noise_rate) ** 2 / 2 <= Fraction(paid.rho)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +167,8 @@ def test_the_share_of_cuts_follows_the_grid(
 ) -> None:
     for points, share in ((1, coarse), (4096, coarse), (4097, fine), (2**62, fine)):
         cut, tree = mechanism.stages(points)[1:]
-        assert cut == PureDP(epsilon=share * BELOW)
-        assert tree == PureDP(epsilon=(1 - share) * BELOW)
+        assert cut == PureDP(epsilon=share)
+        assert tree == PureDP(epsilon=below(1 - Fraction(share)))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from dpquantiles.mechanisms.adaptive_tree import (
     Stages,
     cutting_rate,
 )
-from dpquantiles.mechanisms.count import budget_share
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from tests.mechanisms.adaptive_tree_checks import (
     add_remove,
@@ -100,8 +99,8 @@ def counted_at_the_full_budget(mechanism: AdaptiveTree, stages: Stages) -> Stage
 
 
 def size_for_nothing(mechanism: AdaptiveTree, stages: Stages) -> Stages:
-    rest = 1 - (mechanism.cut_share or LUMPY_CUT_SHARE)
-    return stages._replace(tree=budget_share(mechanism.budget, rest))
+    _, rest = mechanism.budget.split(mechanism.cut_share or LUMPY_CUT_SHARE)
+    return stages._replace(tree=rest)
 
 
 # Without a least loss: what is caught costs too much, not too little.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles import entropy
+from dpquantiles import entropy, privacy
 from dpquantiles.entropy import SEEDED_NOTE
 from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import draws, tree
@@ -20,9 +20,11 @@ from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.results import ReleasedTree
-from dpquantiles.views import RecordingView, WindowView
+from dpquantiles.views import WindowView
+from tests.mechanisms.building import built
 from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 from tests.mechanisms.mutation import mutate
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")
@@ -31,8 +33,8 @@ DECILES = tuple(k / 10 for k in range(1, 10))
 
 
 def small(neighbors: str, **budget: Any) -> AggTree:
-    spent = budget or {"epsilon": 1.0}
-    return AggTree(q=(0.5,), neighbors=neighbors, height=2, branching=2, **spent)
+    spent = privacy.budget(**(budget or {"epsilon": 1.0}), neighbors=neighbors)
+    return AggTree(q=(0.5,), budget=spent, height=2, branching=2)
 
 
 def noiseless(mechanism: AggTree, records: Sequence[int], points: int = POINTS) -> ReleasedTree:
@@ -81,19 +83,20 @@ def check_pure(mechanism: AggTree) -> None:
         sum(r * abs(int(d)) for r, d in zip(rates(mechanism), change, strict=True))
         for change in changes(mechanism)
     ]
-    assert mechanism.epsilon is not None
-    assert max(price) == Fraction(mechanism.epsilon)
+    assert isinstance(mechanism.budget, PureDP)
+    assert max(price) == Fraction(mechanism.budget.epsilon)
 
 
 def check_concentrated(mechanism: AggTree) -> None:
     """Renyi divergences of all nodes together are within rho times the order."""
-    assert mechanism.rho is not None
+    assert isinstance(mechanism.budget, ZCDP)
+    rho = mechanism.budget.rho
     rate, worst = float(rates(mechanism)[0]), 0.0
     for change in {tuple(np.abs(c)) for c in changes(mechanism)}:
         for order in (1.01, 2.0, 8.0, 40.0):
             divergence = sum(renyi(rate, int(d), order) for d in change if d)
-            assert divergence <= mechanism.rho * order * (1 + 1e-9)
-            worst = max(worst, divergence / (mechanism.rho * order))
+            assert divergence <= rho * order * (1 + 1e-9)
+            worst = max(worst, divergence / (rho * order))
     assert worst > 0.5
 
 
@@ -116,7 +119,9 @@ def test_all_neighbors_are_within_rho(neighbors: str) -> None:
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_loss_of_released_counts_is_epsilon(neighbors: str) -> None:
     """All neighbors, and all counts of a box around the truth: the exact loss, written out."""
-    mechanism = AggTree(q=(0.5,), epsilon=0.9, neighbors=neighbors, height=2, branching=2)
+    mechanism = AggTree(
+        q=(0.5,), budget=privacy.budget(epsilon=0.9, neighbors=neighbors), height=2, branching=2
+    )
     rate, worst = float(mechanism.rate(2)), 0.0
     box = np.array(list(itertools.product(range(-1, 4), repeat=4)))
     for a, b in neighbor_pairs(neighbors, [1, 2], 4):
@@ -152,7 +157,9 @@ def test_counts_carry_fresh_noise() -> None:
     assert np.abs(np.corrcoef(noise.T) - np.eye(6)).max() < 0.1
 
 
-@pytest.mark.parametrize("mechanism", [small("swap"), AggTree(q=DECILES, epsilon=1.0)])
+@pytest.mark.parametrize(
+    "mechanism", [small("swap"), AggTree(q=DECILES, budget=PureDP(epsilon=1.0))]
+)
 def test_only_public_edges_are_asked_for(mechanism: AggTree) -> None:
     view = dpq.ArrayView(np.arange(50.0), default_grid(REAL, (0, 100)))
     demand = mechanism.demand(view.n, view.grid)
@@ -171,8 +178,8 @@ def test_degenerate_data(records: list[int], points: int, neighbors: str) -> Non
     grid = UniformGrid(0, max(1, points - 1), 1) if points > 1 else UniformGrid(0, 0.5, 1)
     view = dpq.ArrayView(np.array(records, dtype=float), grid)
     for mechanism in (
-        AggTree(q=DECILES, epsilon=0.1, neighbors=neighbors),
-        AggTree.quantile_tree(q=DECILES, epsilon=0.1, neighbors=neighbors),
+        AggTree(q=DECILES, budget=privacy.budget(epsilon=0.1, neighbors=neighbors)),
+        AggTree.quantile_tree(q=DECILES, budget=privacy.budget(epsilon=0.1, neighbors=neighbors)),
     ):
         values = mechanism.release(view, random.Random(1)).values
         assert len(values) == 9
@@ -183,22 +190,24 @@ def test_degenerate_data(records: list[int], points: int, neighbors: str) -> Non
 def test_answers_are_near_the_truth_with_little_noise() -> None:
     data = np.random.default_rng(1).normal(0, 5, 2000)
     view = dpq.ArrayView(data, default_grid(REAL, (-100, 100)))
-    release = AggTree(q=DECILES, epsilon=1000.0).release(view, random.Random(1))
+    release = AggTree(q=DECILES, budget=PureDP(epsilon=1000.0)).release(view, random.Random(1))
     np.testing.assert_allclose(release.values, np.quantile(data, DECILES), atol=0.15)
 
 
 def test_unbounded_grid() -> None:
     data = np.random.default_rng(1).normal(0, 5, 2000)
     view = dpq.ArrayView(data, FloatGrid())
-    release = AggTree(q=(0.1, 0.9), epsilon=1.0).release(view, random.Random(1))
+    release = AggTree(q=(0.1, 0.9), budget=PureDP(epsilon=1.0)).release(view, random.Random(1))
     below = [float((data <= value).mean()) for value in release.values]
     np.testing.assert_allclose(below, [0.1, 0.9], atol=0.05)
 
 
 def test_answers_follow_the_order_of_q() -> None:
     view = dpq.ArrayView(np.arange(100.0), default_grid(REAL, (0, 100)))
-    mixed = AggTree(q=(0.9, 0.1, 0.5, 0.9), epsilon=5.0).release(view, random.Random(4))
-    plain = AggTree(q=(0.1, 0.5, 0.9), epsilon=5.0).release(view, random.Random(4))
+    mixed = AggTree(q=(0.9, 0.1, 0.5, 0.9), budget=PureDP(epsilon=5.0)).release(
+        view, random.Random(4)
+    )
+    plain = AggTree(q=(0.1, 0.5, 0.9), budget=PureDP(epsilon=5.0)).release(view, random.Random(4))
     low, middle, high = plain.values
     assert mixed.values == (high, low, middle, high)
     assert low <= middle <= high
@@ -206,7 +215,7 @@ def test_answers_follow_the_order_of_q() -> None:
 
 def test_later_queries_are_free_and_consistent() -> None:
     view = dpq.ArrayView(np.arange(100.0), default_grid(REAL, (0, 100)))
-    mechanism = AggTree(q=(0.5,), epsilon=1.0)
+    mechanism = AggTree(q=(0.5,), budget=PureDP(epsilon=1.0))
     released = mechanism.tree(view, random.SystemRandom())
     first, later = released.quantiles([0.5]), released.quantiles("percentiles")
     assert later.guarantee == mechanism.guarantee == first.guarantee
@@ -233,7 +242,7 @@ def test_size_is_hidden_under_add_remove() -> None:
 @pytest.mark.parametrize("neighbors", RELATIONS)
 def test_merged_counts_add_up(neighbors: str) -> None:
     mechanism = small(neighbors, epsilon=1.0)
-    stronger = dataclasses.replace(mechanism, epsilon=0.25)
+    stronger = dataclasses.replace(mechanism, budget=mechanism.budget.at(0.25))
     bits = random.SystemRandom()
     one = mechanism.tree(view_of([0, 1], POINTS), bits)
     other = stronger.tree(view_of([3], POINTS), bits)
@@ -280,7 +289,7 @@ def test_unlike_trees_are_not_merged() -> None:
         with pytest.raises(ValueError, match="other must have the same grid"):
             tree_of.merge(other)
     for height, branching in ((1, 4), (2, 3)):
-        shaped = AggTree(q=(0.5,), epsilon=1.0, height=height, branching=branching)
+        shaped = AggTree(q=(0.5,), budget=PureDP(epsilon=1.0), height=height, branching=branching)
         told = rf"^other must have the same leaves, .* got {branching**height} leaves beside 4;"
         with pytest.raises(ValueError, match=told):
             tree_of.merge(noiseless(shaped, [1]))
@@ -288,7 +297,9 @@ def test_unlike_trees_are_not_merged() -> None:
 
 def test_json_both_ways() -> None:
     view = dpq.ArrayView(np.arange(30.0), FloatGrid())
-    released = AggTree(q=(0.5,), rho=0.5, height=2, branching=8).tree(view, random.SystemRandom())
+    released = AggTree(q=(0.5,), budget=ZCDP(rho=0.5), height=2, branching=8).tree(
+        view, random.SystemRandom()
+    )
     again = ReleasedTree.from_json(released.to_json(), view.grid)
     assert again.quantiles("deciles") == released.quantiles("deciles")
     assert again.guarantee == ZCDP(rho=0.5)
@@ -299,29 +310,29 @@ def test_json_both_ways() -> None:
 
 
 def test_within_budgets() -> None:
-    assert AggTree.within(PureDP(epsilon=2.0), q=(0.5,)).guarantee == PureDP(epsilon=2.0)
-    assert AggTree.within(ZCDP(rho=0.2), q=(0.5,)).guarantee == ZCDP(rho=0.2)
+    assert AggTree(q=(0.5,), budget=PureDP(epsilon=2.0)).guarantee == PureDP(epsilon=2.0)
+    assert AggTree(q=(0.5,), budget=ZCDP(rho=0.2)).guarantee == ZCDP(rho=0.2)
     approximate = ApproxDP(epsilon=1.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
-    pure = AggTree.within(approximate, q=(0.5,), size=9).guarantee
+    pure = AggTree(q=(0.5,), budget=approximate, size=9).guarantee
     assert pure == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
 
 
 def test_shape_follows_public_numbers() -> None:
-    mechanism = AggTree(q=(0.5,), epsilon=1.0)
+    mechanism = AggTree(q=(0.5,), budget=PureDP(epsilon=1.0))
     assert mechanism.shape(default_grid(REAL, (-100, 100))) == (3, 10)
     assert mechanism.shape(FloatGrid()) == (4, 12)
     assert mechanism.shape(UniformGrid(0, 120, 1)) == (3, 5)
     assert mechanism.shape(UniformGrid(0, 9, 1)) == (1, 10)
     assert mechanism.shape(UniformGrid(0, 1, 1)) == (1, 2)
-    quantile_tree = AggTree.quantile_tree(q=(0.5,), epsilon=1.0)
+    quantile_tree = AggTree.quantile_tree(q=(0.5,), budget=PureDP(epsilon=1.0))
     assert quantile_tree.shape(FloatGrid()) == (4, 16)
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({}, TypeError, "epsilon or rho must be given"),
-        ({"epsilon": 1.0, "rho": 1.0}, TypeError, "epsilon or rho must be given"),
+        ({}, TypeError, "epsilon must be given"),
+        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "rho must stand alone"),
         ({"epsilon": 0.0}, ValueError, "epsilon must be positive"),
         ({"rho": -1.0}, ValueError, "rho must be positive"),
         ({"epsilon": 1e-15}, ValueError, "must leave at least"),
@@ -336,7 +347,7 @@ def test_shape_follows_public_numbers() -> None:
 )
 def test_bad_parameters(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        AggTree(**{"q": (0.5,), **parameters})
+        built(AggTree, **{"q": (0.5,), **parameters})
 
 
 def test_accuracy_on_normal_data() -> None:
@@ -345,7 +356,9 @@ def test_accuracy_on_normal_data() -> None:
     for seed in range(30):
         data = np.random.default_rng(seed).normal(0, 5, 1000)
         view = dpq.ArrayView(data, default_grid(REAL, (-100, 100)))
-        values = AggTree(q=DECILES, epsilon=1.0).release(view, random.Random(seed)).values
+        values = (
+            AggTree(q=DECILES, budget=PureDP(epsilon=1.0)).release(view, random.Random(seed)).values
+        )
         errors.append(np.abs((data[:, None] <= np.array(values)).mean(axis=0) - DECILES).mean())
     assert 1000 * np.mean(errors) < 14.5
 

@@ -5,6 +5,7 @@ import math
 import os
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,8 @@ from dpquantiles import privacy
 from dpquantiles.data import flight_delays
 from dpquantiles.intervals import SUBJECTS, Subject
 from dpquantiles.kernels import draws
-from dpquantiles.mechanisms import MECHANISMS, registry
-from dpquantiles.mechanisms.bracketed import Bracketed, shares
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureDP
 
@@ -48,16 +49,19 @@ def bracketed(budget: Guarantee, **changes: Any) -> Bracketed:
 
 @pytest.mark.parametrize("amount", [1e-9, 0.1, 1.0, 1 / 3, 7.7, 1e6])
 def test_the_parts_of_a_budget_are_no_more_than_the_whole(amount: float) -> None:
-    pure = shares(PureDP(epsilon=amount))
-    assert isinstance(pure.rest, PureDP)
-    spent = Fraction(pure.ranks) + Fraction(pure.rest.epsilon)
-    assert Fraction(amount) * Fraction("0.999999999999") <= spent <= Fraction(amount)
-    concentrated = shares(ZCDP(rho=amount))
-    assert isinstance(concentrated.rest, ZCDP)
-    spent = Fraction(concentrated.ranks) ** 2 / 2 + Fraction(concentrated.rest.rho)
-    assert Fraction(amount) * Fraction("0.99999999999") <= spent <= Fraction(amount)
-    approximate = shares(privacy.ApproxDP(epsilon=amount, delta=1e-6))
-    assert approximate == (pure.ranks, privacy.ApproxDP(epsilon=pure.rest.epsilon, delta=1e-6))
+    for neighbors in Neighbors:
+        for budget in (PureDP(epsilon=amount), ZCDP(rho=amount)):
+            part = bracketed(replace(budget, neighbors=neighbors))
+            each = Fraction(part.rank_rate)
+            price = each if isinstance(budget, PureDP) else each**2 / 2
+            assert price * neighbors.records <= Fraction(budget.split(RANK_SHARE)[0].amount)
+            spent = price * neighbors.records + Fraction(part.inner.budget.amount)
+            assert spent <= Fraction(amount)
+            # Rates beyond 2**9 are not used.
+            assert spent >= Fraction(amount) * Fraction("0.999999999999") or each == draws.MOST_RATE
+        approximate = privacy.ApproxDP(epsilon=amount, delta=1e-6, neighbors=neighbors)
+        pure, ranks = bracketed(approximate), bracketed(PureDP(epsilon=amount, neighbors=neighbors))
+        assert (pure.rank_rate, pure.inner) == (ranks.rank_rate, ranks.inner)
 
 
 class Fixed:
@@ -78,14 +82,11 @@ def test_one_record_changes_few_counts(neighbors: str, monkeypatch: pytest.Monke
     budget = privacy.budget(epsilon=600.0, neighbors=neighbors)
     size = None if neighbors == "swap" else 5
     mechanism = bracketed(budget, q=(0.4, 0.6), size=size)
-    real = registry.build
 
-    def build(name: str, given: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
-        if len(q) == 2:
-            return real(name, given, q=q, size=size)
-        return Fixed(q, tuple(range(1, len(q) + 1)))
+    def release(joint: dpq.JointExp, *_: Any) -> dpq.Release:
+        return Fixed(joint.q, tuple(range(1, len(joint.q) + 1))).release()
 
-    monkeypatch.setattr(registry, "build", build)
+    monkeypatch.setattr(dpq.JointExp, "release", release)
     monkeypatch.setattr(
         draws, "discrete_laplaces", lambda *public: np.zeros(public[-1], dtype=np.int64)
     )
@@ -106,7 +107,7 @@ def test_one_record_changes_few_counts(neighbors: str, monkeypatch: pytest.Monke
         near = removed if neighbors == "add-remove" else swapped
         most = max(most, *(int(np.abs(counts(data) - counts(other)).sum()) for other in near))
     assert len(counts((1, 2, 3, 4, 5))) == 3
-    assert most * mechanism.rank_rate == Fraction(shares(budget).ranks)
+    assert most * mechanism.rank_rate == Fraction(budget.split(RANK_SHARE)[0].amount)
 
 
 def test_quantiles_too_close_for_a_mechanism_are_refused_by_public_numbers() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from dpquantiles import Intervals
-from dpquantiles.mechanisms.brackets import Noise, place
+from dpquantiles.mechanisms.brackets import RankNoise, place
 
-NOISE = Noise(answers=0.25, ranks=0.2)
+NOISE = RankNoise(answers=0.25, ranks=0.2)
 
 
 def ranks(q: set[float] | frozenset[float] | tuple[float, ...], size: int) -> list[int]:

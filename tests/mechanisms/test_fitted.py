@@ -13,8 +13,7 @@ from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
-from dpquantiles.mechanisms.count import noise_rate
-from dpquantiles.mechanisms.fitted import Fitted, Stages
+from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Neighbors
@@ -62,7 +61,7 @@ def test_stages_are_within_the_budget() -> None:
     check_stages()
     for mechanism in mechanisms(0.7):
         coarse, fine = mechanism.stages(4096), mechanism.stages(4097)
-        assert coarse == Stages(None, None, mechanism.budget)
+        assert coarse == FittedStages(None, None, mechanism.budget)
         asked = mechanism.budget.neighbors is Neighbors.ADD_REMOVE and mechanism.size is None
         assert (fine.size is not None) == asked
 
@@ -95,7 +94,7 @@ def test_question_follows_its_law(neighbors: str) -> None:
     view = view_of([k * 10**7 for k in range(40)] + [0] * 360, WIDE)
     paid = mechanism.stages(WIDE).lumps
     assert paid is not None
-    rate = noise_rate(paid)
+    rate = paid.noise_rate
     chance = sum(math.exp(log_chance(y, 40, rate)) for y in range(50))
     taken = [mechanism.release(view, bits).provenance["taken"] for _ in range(draws)]
     seen = taken.count("adaptive_tree")
@@ -173,10 +172,10 @@ def test_refusals_do_not_depend_on_the_records(m: int, epsilon: float, neighbors
     mechanism = pure(epsilon, neighbors, q=evenly(m))
     family = JointExp if m <= fitted.MOST_JOINT else RecursiveJointExp
     rest = mechanism.stages(points).answers
-    joint: Any = family.within(rest, q=mechanism.q, size=None if neighbors == "swap" else 0)
+    joint: Any = family(q=mechanism.q, budget=rest, size=None if neighbors == "swap" else 0)
     with pytest.raises(DemandTooLarge):
         refused_by(joint, size, points)
-    assert not fitted.serves(family.within(rest, q=mechanism.q), size, points)
+    assert not fitted.serves(family(q=mechanism.q, budget=rest), size, points)
     taken = [mechanism.taken(points, lumpy=lumpy, size=size).name for lumpy in (False, True)]
     assert taken == ["adaptive_tree"] * 2
     large = pure(1.0, neighbors, q=evenly(m))

@@ -1,16 +1,17 @@
 """Fitted: broken copies of it that the checks of its privacy, and of its use, must catch."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dpquantiles.entropy import Bits
 from dpquantiles.mechanisms import fitted
-from dpquantiles.mechanisms.count import budget_share, noisy_count
-from dpquantiles.mechanisms.fitted import Fitted, Stages
+from dpquantiles.mechanisms.count import PrivateCount
+from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Guarantee
 from tests.mechanisms.fitted_checks import (
     amount,
@@ -27,7 +28,7 @@ Patch = pytest.MonkeyPatch
 Mutation = Callable[[Patch], None]
 
 
-def stages_where(change: Callable[[Guarantee, Stages], Stages]) -> Mutation:
+def stages_where(change: Callable[[Guarantee, FittedStages], FittedStages]) -> Mutation:
     def mutate(patch: Patch) -> None:
         original = Fitted.stages
         patch.setattr(
@@ -37,17 +38,21 @@ def stages_where(change: Callable[[Guarantee, Stages], Stages]) -> Mutation:
     return mutate
 
 
-def question_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+def left(budget: Guarantee, share: float) -> Guarantee:
+    return budget.split(share)[-1] if share else budget
+
+
+def question_for_nothing(budget: Guarantee, stages: FittedStages) -> FittedStages:
     size = 0.0 if stages.size is None else fitted.SIZE_SHARE
-    return stages._replace(answers=budget_share(budget, 1 - size))
+    return stages._replace(answers=left(budget, size))
 
 
-def size_for_nothing(budget: Guarantee, stages: Stages) -> Stages:
+def size_for_nothing(budget: Guarantee, stages: FittedStages) -> FittedStages:
     lumps = 0.0 if stages.lumps is None else fitted.LUMP_SHARE
-    return stages._replace(answers=budget_share(budget, 1 - lumps))
+    return stages._replace(answers=left(budget, lumps))
 
 
-def answers_at_the_full_budget(budget: Guarantee, stages: Stages) -> Stages:
+def answers_at_the_full_budget(budget: Guarantee, stages: FittedStages) -> FittedStages:
     return stages._replace(answers=budget)
 
 
@@ -66,7 +71,7 @@ def joint_at_the_full_budget(patch: Patch) -> None:
     def taken(mechanism: Fitted, points: int, *, lumpy: bool, size: int) -> Mechanism:
         found = original(mechanism, points, lumpy=lumpy, size=size)
         if isinstance(found, JointExp):
-            return found.within(mechanism.budget, q=found.q, size=found.size)
+            return replace(found, budget=mechanism.budget)
         return found
 
     patch.setattr(Fitted, "taken", taken)
@@ -75,10 +80,11 @@ def joint_at_the_full_budget(patch: Patch) -> None:
 def without_noise(which: Callable[[Guarantee], bool]) -> Mutation:
     """Of a budget of one, 0.2 are for the number of records, 0.3 for the question."""
 
-    def counted(number: int, budget: Guarantee, bits: Bits) -> int:
-        return number if which(budget) else noisy_count(number, budget, bits)
+    class Counted(PrivateCount):
+        def draw(self, n: int, bits: Bits) -> int:
+            return n if which(self.budget) else super().draw(n, bits)
 
-    return lambda patch: patch.setattr(fitted, "noisy_count", counted)
+    return lambda patch: patch.setattr(fitted, "PrivateCount", Counted)
 
 
 def private(neighbors: str, size: int | None = None) -> Callable[[], None]:

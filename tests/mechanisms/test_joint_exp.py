@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Neighbors, NeighborsName, PureDP
 from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
+from tests.mechanisms.building import built
 
 REPRESENTATIONS = ["scaled doubles", "logarithms"]
 
@@ -45,7 +47,10 @@ def cases(draw: st.DrawFn) -> tuple[dpq.JointExp, list[int], int]:
     size = draw(st.one_of(st.none(), st.integers(0, 8)))
     neighbors = "swap" if size is None else "add-remove"
     mechanism = dpq.JointExp(
-        q=tuple(sorted(q)), epsilon=epsilon, neighbors=neighbors, reach=reach, size=size
+        q=tuple(sorted(q)),
+        budget=privacy.budget(epsilon=epsilon, neighbors=neighbors),
+        reach=reach,
+        size=size,
     )
     return mechanism, records, points
 
@@ -77,14 +82,15 @@ def test_greedy_path_reaches_the_minimum(records: list[int], answer: list[int], 
 def private_cases() -> Iterator[tuple[dpq.JointExp, list[int], int]]:
     """Mechanisms, sizes and grid points for exhaustive enumeration."""
     for reach, epsilon in itertools.product([1, 2, 3, 50], [0.5, 3.0]):
+        protected = PureDP(epsilon=epsilon, neighbors=dpq.Neighbors.ADD_REMOVE)
         for q in [(0.5,), (0.0, 1.0), (0.3, 0.3), (0.25, 0.75)]:
-            swap = dpq.JointExp(q=q, epsilon=epsilon, reach=reach)
+            swap = dpq.JointExp(q=q, budget=PureDP(epsilon=epsilon), reach=reach)
             yield swap, [1, 2, 3, 4], 4
             for size in (0, 2, 4):
-                yield replace(swap, neighbors="add-remove", size=size), [0, 1, 2, 3], 4
-        three = dpq.JointExp(q=(0.2, 0.5, 0.9), epsilon=epsilon, reach=reach)
+                yield replace(swap, budget=protected, size=size), [0, 1, 2, 3], 4
+        three = dpq.JointExp(q=(0.2, 0.5, 0.9), budget=PureDP(epsilon=epsilon), reach=reach)
         yield three, [3], 4
-        yield replace(three, neighbors="add-remove", size=3), [2, 3], 4
+        yield replace(three, budget=protected, size=3), [2, 3], 4
 
 
 @pytest.mark.usefixtures("representation")
@@ -97,9 +103,11 @@ def test_all_neighbors_and_answers_are_within_epsilon(
 
 def test_the_accounting_is_not_wasteful() -> None:
     """The worst pair comes close to epsilon: neither the sensitivity nor the factor 2 is slack."""
-    swap = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)
+    swap = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=2.0), reach=50)
     assert checks.worst_loss(swap, [4], 8) > 0.75 * swap.epsilon
-    add = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50, neighbors="add-remove", size=4)
+    add = dpq.JointExp(
+        q=(0.5,), budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), reach=50, size=4
+    )
     assert checks.worst_loss(add, [3, 4], 8) > 0.6 * add.epsilon
 
 
@@ -107,7 +115,12 @@ def test_a_size_far_from_the_truth_stays_private(monkeypatch: pytest.MonkeyPatch
     """Beyond the cap only the floor is left; crossing the cap is within epsilon too."""
     monkeypatch.setattr("dpquantiles.mechanisms.joint_exp.LEAST_SURPLUS_CAP", 0)
     for reach in (1, 2):
-        mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove", size=0, reach=reach)
+        mechanism = dpq.JointExp(
+            q=(0.5,),
+            budget=privacy.budget(epsilon=1.0, neighbors="add-remove"),
+            size=0,
+            reach=reach,
+        )
         checks.check_private(mechanism, [2 * reach - 1, 2 * reach, 2 * reach + 1], 3)
         law = mechanism.law(checks.view_of([1] * (2 * reach + 1), 3))
         assert law.log_window == -math.inf
@@ -123,7 +136,9 @@ def test_how_far_off_a_stated_size_may_be(m: int, epsilon: float) -> None:
 
     def log_chance_of_floor(off: float) -> float:
         size = n + round(off / epsilon)
-        law = dpq.JointExp(q=q, epsilon=epsilon, neighbors="add-remove", size=size).law(view)
+        law = dpq.JointExp(
+            q=q, budget=privacy.budget(epsilon=epsilon, neighbors="add-remove"), size=size
+        ).law(view)
         return float(law.log_uniform - np.logaddexp(law.log_window, law.log_uniform))
 
     assert max(log_chance_of_floor(off) for off in (-50, 0, 50)) < math.log(1e-8)
@@ -151,19 +166,21 @@ def test_the_walk_back_draws_the_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     neighbors = "swap" if size is None else "add-remove"
-    mechanism = dpq.JointExp(q=q, epsilon=2.0, reach=reach, neighbors=neighbors, size=size)
+    mechanism = dpq.JointExp(
+        q=q, budget=privacy.budget(epsilon=2.0, neighbors=neighbors), reach=reach, size=size
+    )
     checks.check_walk(mechanism, records, 6, monkeypatch.setattr)
 
 
 @pytest.mark.usefixtures("representation")
 def test_draws_fit_the_law_and_no_other() -> None:
-    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.75), epsilon=2.0, reach=6)
+    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.75), budget=PureDP(epsilon=2.0), reach=6)
     records, points = [1, 1, 2, 4, 4, 4, 5, 6], 8
     law = mechanism.law(checks.view_of(records, points))
     drawn = checks.draw_many(law, 20_000, seed=11)
     assert checks.fit(drawn, law, points) > 1e-3
     for wrong in (0.8, 1.2):
-        other = replace(mechanism, epsilon=wrong * mechanism.epsilon)
+        other = replace(mechanism, budget=PureDP(epsilon=wrong * mechanism.epsilon))
         assert checks.fit(drawn, other.law(checks.view_of(records, points)), points) < 1e-6
 
 
@@ -174,7 +191,7 @@ def test_a_window_is_enough(case: tuple[dpq.JointExp, list[int], int]) -> None:
 
 
 def test_a_rank_outside_the_window_is_refused() -> None:
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, reach=3)
+    mechanism = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0), reach=3)
     view = checks.view_of(sorted(random.Random(1).choices(range(50), k=100)), 50)
     (run,) = mechanism.demand(view.n, view.grid)
     assert len(run) < view.n
@@ -198,7 +215,9 @@ class EndlessTies:
 
 def test_a_billion_ties() -> None:
     view = EndlessTies(dpq.UniformGrid(0, 168, 1))
-    release = dpq.JointExp(q=(0.1, 0.5, 0.9), epsilon=1.0).release(view, random.Random(1))
+    release = dpq.JointExp(q=(0.1, 0.5, 0.9), budget=PureDP(epsilon=1.0)).release(
+        view, random.Random(1)
+    )
     assert release.values == (40, 40, 40)
 
 
@@ -228,7 +247,9 @@ def test_high_epsilon_is_nearly_exact() -> None:
 def test_no_epsilon_is_too_large(epsilon: float, neighbors: str) -> None:
     """Many answers in one wide gap grow by all of its points, whatever the rate."""
     q, size = tuple(k / 45 for k in range(1, 45)), 5 if neighbors == "add-remove" else None
-    mechanism = dpq.JointExp(q=q, epsilon=epsilon, neighbors=neighbors, size=size)
+    mechanism = dpq.JointExp(
+        q=q, budget=privacy.budget(epsilon=epsilon, neighbors=neighbors), size=size
+    )
     for records in ([2**62 - 1] * 5, [k * 2**59 for k in range(5)], [0] * 5):
         view = checks.view_of(records, 2**62)
         steps = mechanism.release(view, random.Random(1)).values
@@ -246,16 +267,16 @@ def test_an_epsilon_below_rounding_is_refused() -> None:
 
 def test_a_demand_beyond_memory_is_refused() -> None:
     with pytest.raises(DemandTooLarge, match="ranks"):
-        dpq.JointExp(q=tuple(np.linspace(0, 1, 99)), epsilon=1e-3).demand(10**9)
+        dpq.JointExp(q=tuple(np.linspace(0, 1, 99)), budget=PureDP(epsilon=1e-3)).demand(10**9)
 
 
 def test_rounding_is_inside_epsilon() -> None:
     """Rate and rounding together stay within epsilon, and rounding is a small part of it."""
     view = checks.view_of(list(range(100)), 100)
     for m, epsilon in itertools.product((1, 9, 60, 255), (0.1, 1.0, 100.0)):
-        law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), epsilon=epsilon).law(view)
+        law = dpq.JointExp(q=tuple(np.linspace(0, 1, m)), budget=PureDP(epsilon=epsilon)).law(view)
         setting = law.setting
-        rounding = precision.draw_loss(
+        rounding = scans.draw_loss(
             setting.algebra, m, law.geometry.length, setting.rate, setting.log_range
         )
         assert 4 * setting.rate + rounding <= epsilon
@@ -271,7 +292,10 @@ def test_the_setting_is_public() -> None:
     """Under add-remove nothing but the axis depends on the number of records."""
     for reach, size in itertools.product((None, 1, 5), (0, 3, 50)):
         mechanism = dpq.JointExp(
-            q=(0.3, 0.6), epsilon=1.0, neighbors="add-remove", size=size, reach=reach
+            q=(0.3, 0.6),
+            budget=privacy.budget(epsilon=1.0, neighbors="add-remove"),
+            size=size,
+            reach=reach,
         )
         views = [checks.view_of([1] * n, 5) for n in (0, 1, 2, 7, 60, 500)]
         laws = [mechanism.law(view) for view in views]
@@ -283,7 +307,7 @@ def test_an_explicit_reach_cannot_overflow() -> None:
     grid = dpq.UniformGrid(0, 2**38, 1)
     for m, last in itertools.product((20, 30, 34, 60), (1, 2**38)):
         view = dpq.ArrayView(np.array([0, last]), grid)
-        law = dpq.JointExp(q=(0.5,) * m, epsilon=1.0, reach=1).law(view)
+        law = dpq.JointExp(q=(0.5,) * m, budget=PureDP(epsilon=1.0), reach=1).law(view)
         assert math.isfinite(law.log_window)
         assert len(law.draw(random.Random(m))) == m
 
@@ -292,14 +316,14 @@ def test_representation_follows_public_numbers() -> None:
     grid = dpq.UniformGrid(0, 2**38, 1)
     for values in ([], [5], list(range(100)), [7] * 100):
         view = dpq.ArrayView(np.array(values, dtype=np.int64), grid)
-        few = dpq.JointExp(q=(0.5,) * 9, epsilon=1.0).law(view)
-        many = dpq.JointExp(q=(0.5,) * 40, epsilon=1.0).law(view)
+        few = dpq.JointExp(q=(0.5,) * 9, budget=PureDP(epsilon=1.0)).law(view)
+        many = dpq.JointExp(q=(0.5,) * 40, budget=PureDP(epsilon=1.0)).law(view)
         assert isinstance(few.setting.algebra, ScaledDoubles)
         assert isinstance(many.setting.algebra, Logarithms)
 
 
 def test_the_private_count_is_paid_from_epsilon() -> None:
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     view = checks.view_of([1, 2, 3], 5)
     sized = mechanism.sized(view, random.Random(5))
     assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
@@ -310,7 +334,7 @@ def test_the_private_count_is_paid_from_epsilon() -> None:
 
 def test_the_private_count_is_noisy() -> None:
     """Its spread is that of discrete Laplace noise at the share of epsilon that it got."""
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     view, bits = checks.view_of([1] * 1000, 5), random.Random(5)
     sizes = [mechanism.sized(view, bits).size for _ in range(400)]
     deviations = np.array([size - 1000 for size in sizes if size is not None])
@@ -320,14 +344,18 @@ def test_the_private_count_is_noisy() -> None:
 
 
 def test_what_is_refused_is_refused_before_the_count() -> None:
-    mechanism = dpq.JointExp(q=(0.5,) * 29, epsilon=1e-12, neighbors="add-remove")
+    mechanism = dpq.JointExp(
+        q=(0.5,) * 29, budget=privacy.budget(epsilon=1e-12, neighbors="add-remove")
+    )
     with pytest.raises(ValueError, match=r"rounding|ranks"):
         mechanism.release(checks.view_of([1, 2], 5), random.Random(1))
 
 
 def test_a_size_within_the_cap_is_used() -> None:
     """The proof needs a cap of at least 2R; up to there the window is open."""
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove", size=0, reach=1000)
+    mechanism = dpq.JointExp(
+        q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=0, reach=1000
+    )
     assert mechanism.law(checks.view_of([1] * 2000, 3)).log_window > -math.inf
     assert mechanism.law(checks.view_of([1] * 2001, 3)).log_window == -math.inf
 
@@ -347,11 +375,11 @@ def test_a_size_within_the_cap_is_used() -> None:
 def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"q": (0.5,), "epsilon": 1.0}
     with pytest.raises(ValueError, match=message):
-        dpq.JointExp(**{**good, **parameters})  # type: ignore[arg-type]
+        built(dpq.JointExp, **{**good, **parameters})
 
 
 def test_values_must_be_answers() -> None:
-    law = dpq.JointExp(q=(0.25, 0.75), epsilon=1.0).law(checks.view_of([1, 2, 3], 5))
+    law = dpq.JointExp(q=(0.25, 0.75), budget=PureDP(epsilon=1.0)).law(checks.view_of([1, 2, 3], 5))
     assert law.log_probability([3, 1]) == -math.inf
     with pytest.raises(ValueError, match="2 answers, got 1"):
         law.log_probability([3])
@@ -361,8 +389,8 @@ def test_values_must_be_answers() -> None:
 
 def test_quantiles_in_any_order() -> None:
     view = checks.view_of([0, 1, 2, 3, 4, 5, 6, 7], 8)
-    ascending = dpq.JointExp(q=(0.1, 0.5, 0.9), epsilon=10.0).law(view)
-    shuffled = dpq.JointExp(q=(0.9, 0.1, 0.5), epsilon=10.0).law(view)
+    ascending = dpq.JointExp(q=(0.1, 0.5, 0.9), budget=PureDP(epsilon=10.0)).law(view)
+    shuffled = dpq.JointExp(q=(0.9, 0.1, 0.5), budget=PureDP(epsilon=10.0)).law(view)
     assert shuffled.log_probability([6, 2, 4]) == ascending.log_probability([2, 4, 6])
     low, middle, high = ascending.draw(random.Random(3))
     assert low < middle < high
@@ -372,7 +400,7 @@ def test_quantiles_in_any_order() -> None:
 def test_more_answers_than_its_precision_allows_are_refused() -> None:
     q = tuple(k / 1600 for k in range(1, 1600))
     with pytest.raises(DemandTooLarge, match=r"at most 1500 quantiles.*recursive_joint_exp"):
-        dpq.JointExp(q=q, epsilon=1.0).demand(10)
+        dpq.JointExp(q=q, budget=PureDP(epsilon=1.0)).demand(10)
 
 
 @pytest.mark.parametrize("reach", [None, 5])
@@ -387,6 +415,11 @@ def test_hopeless_budgets_are_refused_in_words(
             range(100), [0.5], epsilon=epsilon, neighbors=neighbors, mechanism="joint_exp"
         )
     size = None if neighbors == "swap" else 100
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=epsilon, neighbors=neighbors, reach=reach, size=size)
+    mechanism = dpq.JointExp(
+        q=(0.5,),
+        budget=privacy.budget(epsilon=epsilon, neighbors=neighbors),
+        reach=reach,
+        size=size,
+    )
     with pytest.raises(ValueError, match="larger epsilon"):
         mechanism.demand(100)

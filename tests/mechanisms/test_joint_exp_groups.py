@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.auditing.explorer import Explorer
+from dpquantiles import privacy
+from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.mechanisms import joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
+from dpquantiles.privacy import PureDP
 from dpquantiles.views.groups import Groups
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
 
@@ -35,7 +37,7 @@ def sized(mechanism: dpq.JointExp, size: int) -> dpq.JointExp:
 
 
 def batch_of(mechanism: dpq.JointExp, groups: Groups, sizes: Ints) -> Batch:
-    setting = joint_exp_groups._setting(mechanism, groups.grid.size)
+    setting = joint_exp_groups.shared_setting(mechanism, groups.grid.size)
     chunk = np.arange(len(groups))
     return Batch.of(setting, np.asarray(sorted(mechanism.q)), groups, chunk, sizes)
 
@@ -48,9 +50,10 @@ def small_cases() -> Iterator[tuple[dpq.JointExp, Groups, Ints]]:
         swap = case % 2 == 0
         mechanism = dpq.JointExp(
             q=q,
-            epsilon=float(rng.uniform(0.5, 4)),
+            budget=privacy.budget(
+                epsilon=float(rng.uniform(0.5, 4)), neighbors="swap" if swap else "add-remove"
+            ),
             reach=int(rng.integers(1, 9)),
-            neighbors="swap" if swap else "add-remove",
             size=None if swap else 0,
         )
         data = [rng.integers(0, points, rng.integers(0, 10)).tolist() for _ in range(count)]
@@ -83,9 +86,9 @@ def test_masses_of_real_sizes_are_those_of_one_group() -> None:
     groups = Groups.of(grid, codes, grid.encode(values), len(sizes))
     q = tuple(k / 10 for k in range(1, 10))
     for mechanism in (
-        dpq.JointExp(q=q, epsilon=1.0),
-        dpq.JointExp(q=q, epsilon=1.0, neighbors="add-remove", size=0),
-        dpq.JointExp(q=(0.5,), epsilon=0.1),
+        dpq.JointExp(q=q, budget=PureDP(epsilon=1.0)),
+        dpq.JointExp(q=q, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=0),
+        dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=0.1)),
     ):
         stated = sizes if mechanism.neighbors == "swap" else sizes + 7
         # One setting for all sizes has a rate that is lower by some 1e-8.
@@ -155,9 +158,8 @@ def test_the_walks_draw_the_law(
     points = 5
     mechanism = dpq.JointExp(
         q=q,
-        epsilon=1.5,
+        budget=privacy.budget(epsilon=1.5, neighbors=neighbors),
         reach=reach,
-        neighbors=neighbors,
         size=None if neighbors == "swap" else size,
     )
     groups = grouped([records], points)
@@ -175,7 +177,7 @@ DATA: list[list[int]] = [[0, 0, 3, 3, 5], [1, 2, 2, 2], [], [4], [0, 1, 2, 3, 4,
 def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
     """Many copies of small groups side by side: what one column draws cannot leak into another."""
     points, copies = 6, 4000
-    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.9), epsilon=2.0, reach=6)
+    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.9), budget=PureDP(epsilon=2.0), reach=6)
     groups = grouped([records for records in DATA for _ in range(copies)], points)
     answers = draw_groups(mechanism, groups, groups.n, random.Random(8))
     for place, records in enumerate(DATA):
@@ -185,13 +187,17 @@ def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
         assert fit(drawn, mechanism.law(view), points) > 1e-3
         if len(records) > 3:
             for wrong in (0.6, 1.6):
-                other = replace(mechanism, epsilon=mechanism.epsilon * wrong).law(view)
+                other = replace(mechanism, budget=PureDP(epsilon=mechanism.epsilon * wrong)).law(
+                    view
+                )
                 assert fit(drawn, other, points) < 1e-6
 
 
 def test_draws_fit_the_law_where_sizes_are_stated() -> None:
     points, copies = 6, 4000
-    mechanism = dpq.JointExp(q=(0.9, 0.3), epsilon=2.0, reach=5, neighbors="add-remove", size=0)
+    mechanism = dpq.JointExp(
+        q=(0.9, 0.3), budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), reach=5, size=0
+    )
     groups = grouped([records for records in DATA for _ in range(copies)], points)
     stated = np.repeat([6, 3, 2, 80, 7], copies)
     answers = draw_groups(mechanism, groups, stated, random.Random(8))
@@ -208,13 +214,13 @@ def test_groups_that_do_not_pass_together_are_drawn_one_by_one() -> None:
     grid = dpq.UniformGrid(0, 10**6, 1)
     codes = np.repeat([0, 1, 2], [20_000, 3, 0])
     groups = Groups.of(grid, codes, rng.integers(0, 10**6, len(codes)), 3)
-    mechanism = dpq.JointExp(q=(0.5,), epsilon=1.0)
-    setting = joint_exp_groups._setting(mechanism, grid.size)
+    mechanism = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0))
+    setting = joint_exp_groups.shared_setting(mechanism, grid.size)
     assert joint_exp_groups._pass_together(setting, groups.n).tolist() == [False, True, True]
     large, _, _ = draw_groups(mechanism, groups, groups.n, random.Random(1))
     assert abs(large[0] - 500_000) < 20_000
-    many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), epsilon=1.0)
-    logarithms = joint_exp_groups._setting(many, grid.size)
+    many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), budget=PureDP(epsilon=1.0))
+    logarithms = joint_exp_groups.shared_setting(many, grid.size)
     assert isinstance(logarithms.algebra, Logarithms)
     assert not joint_exp_groups._pass_together(logarithms, groups.n).any()
     assert [len(a) for a in draw_groups(many, groups, groups.n, random.Random(1))] == [99] * 3
@@ -226,7 +232,7 @@ def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
     rng = np.random.default_rng(6)
     data = [rng.integers(0, 50, n).tolist() for n in rng.integers(0, 60, 40)]
     groups = grouped(data, 50)
-    mechanism = dpq.JointExp(q=(0.2, 0.5), epsilon=1.0)
+    mechanism = dpq.JointExp(q=(0.2, 0.5), budget=PureDP(epsilon=1.0))
     once = draw_groups(mechanism, groups, groups.n, random.Random(2))
     assert draw_groups(mechanism, groups, groups.n, random.Random(2)) == once
     monkeypatch.setattr(joint_exp_groups, "CELLS", 200)
@@ -238,10 +244,10 @@ def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
 
 
 def test_one_setting_serves_all_sizes() -> None:
-    mechanism = dpq.JointExp(q=(0.1, 0.5), epsilon=0.7)
-    setting = joint_exp_groups._setting(mechanism, 1000)
+    mechanism = dpq.JointExp(q=(0.1, 0.5), budget=PureDP(epsilon=0.7))
+    setting = joint_exp_groups.shared_setting(mechanism, 1000)
     for n in (0, 1, 10, 10**6):
-        alone = mechanism._setting(n, 1000)
+        alone = mechanism.setting(n, 1000)
         assert setting.reach == alone.reach
         assert setting.rate <= alone.rate
         assert math.isclose(setting.rate, alone.rate, rel_tol=1e-6)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.kernels import backward, draws
+from dpquantiles.kernels import draws, joint
 from dpquantiles.kernels.gaps import OpenGaps
 from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, runs
+from dpquantiles.privacy import PureDP
 from dpquantiles.views import Demand
 from tests.mechanisms import joint_exp_checks as checks
 
@@ -59,13 +60,13 @@ def bias_the_coin(patch: Patch) -> None:
 
 def forget_the_tie(patch: Patch) -> None:
     """The predecessor at equal rank is drawn with any standing instead of H."""
-    original = backward.Walk._predecessor
+    original = joint.WalkBack._predecessor
 
     def predecessor(walk: Any, k: int, cell: int, standing: str) -> tuple[int, str]:
         source, found = original(walk, k, cell, standing)
         return source, walk._standing(k - 1, source) if found == "upper" else found
 
-    patch.setattr(backward.Walk, "_predecessor", predecessor)
+    patch.setattr(joint.WalkBack, "_predecessor", predecessor)
 
 
 def half_open_the_wrong_way(patch: Patch) -> None:
@@ -93,9 +94,9 @@ def powers_in_place_of_multisets(patch: Patch) -> None:
     patch.setattr(OpenGaps, "_one_more", one_more)
 
 
-SWAP = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=50)
-NARROW = dpq.JointExp(q=(0.5,), epsilon=2.0, reach=1)
-TWO = dpq.JointExp(q=(0.3, 0.6), epsilon=2.0, reach=4)
+SWAP = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=2.0), reach=50)
+NARROW = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=2.0), reach=1)
+TWO = dpq.JointExp(q=(0.3, 0.6), budget=PureDP(epsilon=2.0), reach=4)
 TIES = [1, 1, 1, 4, 4, 5]
 
 
@@ -124,7 +125,7 @@ def sampling(_: Patch) -> None:
 
 
 def walk(patch: Patch) -> None:
-    repeated = dpq.JointExp(q=(1 / 3, 1 / 3, 0.8), epsilon=2.0, reach=4)
+    repeated = dpq.JointExp(q=(1 / 3, 1 / 3, 0.8), budget=PureDP(epsilon=2.0), reach=4)
     checks.check_walk(repeated, [1, 1, 4, 4, 5, 5], 7, patch.setattr)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles import ZCDP, ApproxDP, DemandTooLarge, PureDP, require
+from dpquantiles import DemandTooLarge, privacy, require
 from dpquantiles.intervals import Intervals
 from dpquantiles.kernels import draws
 from dpquantiles.mechanisms import (
     adaptive_tree,
-    in_order,
     joint_exp,
+    laws,
     recursive_joint_exp,
     slice_quantiles,
 )
@@ -29,6 +29,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 
 HALF, Q = (0.5,), (0.25, 0.5, 0.75)
 LEAST = float(draws.LEAST_RATE)
@@ -47,11 +48,11 @@ def before(number: float) -> float:
 
 
 def trees(leaves: int) -> AggTree:
-    return AggTree(q=HALF, epsilon=1.0, height=leaves, branching=2)
+    return AggTree(q=HALF, budget=PureDP(epsilon=1.0), height=leaves, branching=2)
 
 
 def permuted(count: int) -> float:
-    return in_order.log_probability(np.zeros((count, count)), [1] * count)
+    return laws.log_probability_in_order(np.zeros((count, count)), [1] * count)
 
 
 def kept(level: float) -> Intervals:
@@ -60,19 +61,19 @@ def kept(level: float) -> Intervals:
 
 LIMITS: dict[str, Limit] = {
     "above_threshold": (
-        lambda epsilon: AboveThreshold(q=HALF, epsilon=epsilon),
+        lambda epsilon: AboveThreshold(q=HALF, budget=PureDP(epsilon=epsilon)),
         2 * LEAST,
         before(2 * LEAST),
         "at least 2\\*\\*-40 for the noise",
     ),
     "agg_tree": (
-        lambda epsilon: AggTree(q=HALF, epsilon=epsilon, height=3, branching=2),
+        lambda epsilon: AggTree(q=HALF, budget=PureDP(epsilon=epsilon), height=3, branching=2),
         6 * LEAST,
         before(6 * LEAST),
         "at least 2\\*\\*-40 per node",
     ),
     "agg_tree without a shape": (
-        lambda epsilon: AggTree(q=HALF, epsilon=epsilon),
+        lambda epsilon: AggTree(q=HALF, budget=PureDP(epsilon=epsilon)),
         8 * LEAST,
         before(8 * LEAST),
         "at least 2\\*\\*-40 per node",
@@ -85,7 +86,7 @@ LIMITS: dict[str, Limit] = {
         "cut_share must be at most 0.9",
     ),
     "smoothness": (
-        lambda t: CSmooth(q=HALF, rho=1.0, smoothness=t),
+        lambda t: CSmooth(q=HALF, budget=ZCDP(rho=1.0), smoothness=t),
         3.0,
         after(3.0),
         "smoothness must be at most 3",
@@ -93,7 +94,7 @@ LIMITS: dict[str, Limit] = {
     "permutations": (permuted, 16, 17, "at most 16 answers, got 17"),
     "level": (kept, 1 - 1e-6, after(1 - 1e-6), "at most 0.999999"),
     "rounding": (
-        lambda rounding: JointExp(q=Q, epsilon=2.0)._rate(rounding),
+        lambda rounding: JointExp(q=Q, budget=PureDP(epsilon=2.0))._rate(rounding),
         0.5,
         after(0.5),
         "at least four times what rounding may cost here, 0.5",
@@ -116,7 +117,9 @@ def demanded(mechanism: Any) -> Any:
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 def test_a_window_may_fill_the_most_states(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
     size = None if neighbors == "swap" else 10**7
-    mechanism = JointExp(q=Q, epsilon=1.0, reach=40, neighbors=neighbors, size=size)
+    mechanism = JointExp(
+        q=Q, budget=privacy.budget(epsilon=1.0, neighbors=neighbors), reach=40, size=size
+    )
     # Under add-remove the axis also has room for sizes that are off by 2R.
     states = 3 * (81 if neighbors == "swap" else 161)
     monkeypatch.setattr(joint_exp, "MOST_STATES", states)
@@ -127,7 +130,7 @@ def test_a_window_may_fill_the_most_states(neighbors: str, monkeypatch: pytest.M
 
 
 def test_the_most_answers_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = JointExp(q=Q, epsilon=1.0)
+    mechanism = JointExp(q=Q, budget=PureDP(epsilon=1.0))
     monkeypatch.setattr(joint_exp, "MOST_ANSWERS", 3)
     demanded(mechanism)
     monkeypatch.setattr(joint_exp, "MOST_ANSWERS", 2)
@@ -136,7 +139,7 @@ def test_the_most_answers_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_as_many_labels_as_can_be_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    law = RecursiveJointExp(q=Q, epsilon=1.0).law(VIEW)
+    law = RecursiveJointExp(q=Q, budget=PureDP(epsilon=1.0)).law(VIEW)
     labels = (1 << law.records.shift) ** 3
     monkeypatch.setattr(recursive_joint_exp, "MOST_SUMMED", labels)
     assert law.log_probability((1, 2, 5)) < 0
@@ -146,7 +149,7 @@ def test_as_many_labels_as_can_be_added_up(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_as_many_weights_as_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = SliceQuantiles(q=Q, epsilon=1.0)
+    mechanism = SliceQuantiles(q=Q, budget=PureDP(epsilon=1.0))
     plan = mechanism.plan(10**6, GRID)
     monkeypatch.setattr(slice_quantiles, "MOST_WEIGHTS", plan.slope * plan.reach)
     assert mechanism.plan(10**6, GRID).reach == plan.reach
@@ -167,7 +170,9 @@ def test_slices_are_planned_from_the_size_that_their_refusal_names(
 ) -> None:
     def planned(n: int) -> int:
         size = None if neighbors == "swap" else n
-        mechanism = SliceQuantiles(q=Q, epsilon=1.0, neighbors=neighbors, size=size)
+        mechanism = SliceQuantiles(
+            q=Q, budget=privacy.budget(epsilon=1.0, neighbors=neighbors), size=size
+        )
         return mechanism.plan(n, GRID).slope
 
     assert planned(least) == slice_quantiles.LEAST_SLOPE
@@ -179,7 +184,7 @@ def test_slices_are_planned_from_the_size_that_their_refusal_names(
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 def test_a_rate_and_its_rounding_are_no_more_than_epsilon(epsilon: float, neighbors: str) -> None:
     """In exact numbers: twice the sensitivity at this rate, and what rounding costs."""
-    mechanism = JointExp(q=Q, epsilon=epsilon, neighbors=neighbors)
+    mechanism = JointExp(q=Q, budget=privacy.budget(epsilon=epsilon, neighbors=neighbors))
     for rounding in (epsilon / 4, epsilon / 7, epsilon * 1e-9, 0.0):
         spent = 2 * mechanism.sensitivity * Fraction(mechanism._rate(rounding))
         left = Fraction(epsilon) - Fraction(rounding)
@@ -191,11 +196,11 @@ def test_walks_spend_no_more_than_a_rho(epsilon: float) -> None:
     """In exact numbers: the squares of the epsilons of all walks add up to twice the rho."""
     for m in (1, 2, 3, 7):
         q = tuple((k + 1) / (m + 1) for k in range(m))
-        found = AboveThreshold.within(ZCDP(rho=epsilon), q=q)
-        rho = Fraction(found.epsilon) ** 2 / (2 * m)
+        found = AboveThreshold(q=q, budget=ZCDP(rho=epsilon))
+        rho = m * Fraction(found.each) ** 2 / 2
         assert Fraction(epsilon) * (1 - Fraction(1, 2**45)) <= rho <= Fraction(epsilon)
-        assert rho <= Fraction(found.guarantee.amount) <= rho * (1 + Fraction(1, 2**50))
-        sliced = SliceQuantiles.within(ZCDP(rho=max(epsilon, 1e-3)), q=q)
+        assert found.guarantee == ZCDP(rho=epsilon)
+        sliced = SliceQuantiles(q=q, budget=ZCDP(rho=max(epsilon, 1e-3)))
         rho = Fraction(sliced.epsilon) ** 2 / 2
         assert rho <= Fraction(max(epsilon, 1e-3)) <= rho * (1 + Fraction(1, 10**11))
 
@@ -203,7 +208,9 @@ def test_walks_spend_no_more_than_a_rho(epsilon: float) -> None:
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.3])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_keys_have_the_least_threshold(epsilon: float, delta: float) -> None:
-    keys = PrivateKeys(epsilon=epsilon, delta=delta)
+    keys = PrivateKeys(
+        budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+    )
     k = keys.threshold
     # All chances of -k .. k, added up one by one.
     chances = np.exp(-epsilon * np.abs(np.arange(-k, k + 1)))
@@ -215,7 +222,9 @@ def test_keys_have_the_least_threshold(epsilon: float, delta: float) -> None:
 
 def test_counts_stay_within_what_can_be_a_number() -> None:
     most = require.LARGEST_COUNT
-    many = PrivateCount(epsilon=1e-3).draw_all(np.array([0, most] * 50), random.Random(3))
+    many = PrivateCount(budget=PureDP(epsilon=1e-3, neighbors=Neighbors.ADD_REMOVE)).draw_all(
+        np.array([0, most] * 50), random.Random(3)
+    )
     assert many.min() == 0
     assert many.max() == most
     assert ((many >= 0) & (many <= most)).all()

@@ -3,12 +3,13 @@
 import math
 import random
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpquantiles.mechanisms.private_keys import PrivateKeys, keys_share
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ApproxDP, Neighbors
 
 Output = int | None
@@ -41,13 +42,17 @@ def worst_excess(epsilon: float, threshold: int) -> float:
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_selection_is_private_for_all_counts(epsilon: float, delta: float) -> None:
-    keys = PrivateKeys(epsilon=epsilon, delta=delta)
+    keys = PrivateKeys(
+        budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+    )
     assert worst_excess(epsilon, keys.threshold) <= delta * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_the_threshold_is_the_least(epsilon: float, delta: float) -> None:
-    keys = PrivateKeys(epsilon=epsilon, delta=delta)
+    keys = PrivateKeys(
+        budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+    )
     k = keys.threshold
     chance = law(epsilon, k, 1).get(k + 1, 0.0)
     assert math.isclose(math.exp(keys.log_chance(k)), chance, rel_tol=1e-9)
@@ -57,14 +62,19 @@ def test_the_threshold_is_the_least(epsilon: float, delta: float) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.3, 0.01), (2.0, 1e-3)])
 def test_a_lower_threshold_is_caught(epsilon: float, delta: float) -> None:
-    threshold = PrivateKeys(epsilon=epsilon, delta=delta).threshold
+    threshold = PrivateKeys(
+        budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+    ).threshold
     assert worst_excess(epsilon, threshold - 1) > delta
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.8, 0.05), (0.15, 0.12)])
 @pytest.mark.parametrize("n", [0, 1, 3, 6, 40])
 def test_draws_of_keys_fit_their_law(n: int, epsilon: float, delta: float) -> None:
-    keys, count = PrivateKeys(epsilon=epsilon, delta=delta), 20_000
+    keys, count = (
+        PrivateKeys(budget=ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)),
+        20_000,
+    )
     assert (epsilon * keys.threshold < 1) == (epsilon < 0.2)
     released, sizes = keys.draw(np.full(count, n), random.Random(n))
     drawn = Counter(sizes.tolist())
@@ -84,23 +94,23 @@ def test_draws_of_keys_fit_their_law(n: int, epsilon: float, delta: float) -> No
 @pytest.mark.parametrize("delta", [0.5, 1e-3])
 def test_tiny_budgets_take_no_longer(delta: float) -> None:
     """Of the noise of a count at such an epsilon, hardly any is as small as the threshold."""
-    keys = PrivateKeys(epsilon=1e-9, delta=delta)
+    keys = PrivateKeys(budget=ApproxDP(epsilon=1e-9, delta=delta, neighbors=Neighbors.ADD_REMOVE))
     released, sizes = keys.draw(np.full(200, 10**6), random.Random(3))
     assert len(released) == 200
     assert np.abs(sizes - 10**6).max() <= keys.threshold <= 1 / delta
 
 
 def test_empty_groups_are_never_released() -> None:
-    released, sizes = PrivateKeys(epsilon=1.0, delta=0.9).draw(
-        np.zeros(500, dtype=np.int64), random.Random(1)
-    )
+    released, sizes = PrivateKeys(
+        budget=ApproxDP(epsilon=1.0, delta=0.9, neighbors=Neighbors.ADD_REMOVE)
+    ).draw(np.zeros(500, dtype=np.int64), random.Random(1))
     assert len(released) == len(sizes) == 0
 
 
 def test_what_is_left_adds_up_to_the_budget() -> None:
     budget = ApproxDP(epsilon=1.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
-    keys, rest = keys_share(budget)
-    assert keys.guarantee.epsilon + rest.epsilon <= budget.epsilon
+    keys, rest = PrivateKeys.bought(budget)
+    assert keys.guarantee.epsilon + rest.amount <= budget.epsilon
     assert keys.guarantee.delta == budget.delta
     assert rest.neighbors is Neighbors.ADD_REMOVE
 
@@ -113,6 +123,6 @@ def test_what_is_left_adds_up_to_the_budget() -> None:
         ({"epsilon": 1e-14, "delta": 0.1}, r"^epsilon must leave between"),
     ],
 )
-def test_parameters_are_checked(parameters: dict[str, float], message: str) -> None:
+def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        PrivateKeys(**parameters)
+        PrivateKeys(budget=ApproxDP(**parameters, neighbors=Neighbors.ADD_REMOVE))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import REAL
@@ -27,6 +28,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
+from tests.mechanisms.building import built
 from tests.mechanisms.recursive_checks import TwoLevels
 from tests.test_accuracy import even_quantiles, rank_error
 
@@ -40,24 +42,40 @@ def test_the_law_is_the_equation(
     records: list[int], size: int | None, q: tuple[float, ...]
 ) -> None:
     neighbors = "swap" if size is None else "add-remove"
-    mechanism = TwoLevels(q=q, epsilon=3.0, neighbors=neighbors, size=size)
+    mechanism = TwoLevels(q=q, budget=privacy.budget(epsilon=3.0, neighbors=neighbors), size=size)
     trees.check_equation(mechanism, records, 2, levels=2)
 
 
 def test_one_level_is_joint_exp_on_records_told_apart() -> None:
-    mechanism = RecursiveJointExp(q=(0.3, 0.6), epsilon=2.0)
+    mechanism = RecursiveJointExp(q=(0.3, 0.6), budget=PureDP(epsilon=2.0))
     trees.check_equation(mechanism, [0, 1, 1], 3, levels=1)
 
 
 PURE = [
-    (TwoLevels(q=FOUR, epsilon=1.0), [3], 3),
-    (TwoLevels(q=FOUR, epsilon=4.0), [3], 3),
-    (TwoLevels(q=(0.25, 0.5, 0.75), epsilon=1.0, neighbors="add-remove", size=3), [3], 3),
-    (TwoLevels(q=FOUR, epsilon=1.0, neighbors="add-remove", size=3), [2, 3], 2),
-    (TwoLevels(q=(0.5, 0.5, 0.5, 0.5), epsilon=1.0), [3], 3),
-    (RecursiveJointExp(q=(0.3, 0.6), epsilon=1.0), [3], 4),
-    (RecursiveJointExp(q=(0.25, 0.5, 0.75), epsilon=1.0, neighbors="add-remove", size=3), [3], 3),
-    (RecursiveJointExp(q=(0.25, 0.5, 0.75), epsilon=1.0), [4], 2),
+    (TwoLevels(q=FOUR, budget=PureDP(epsilon=1.0)), [3], 3),
+    (TwoLevels(q=FOUR, budget=PureDP(epsilon=4.0)), [3], 3),
+    (
+        TwoLevels(
+            q=(0.25, 0.5, 0.75), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=3
+        ),
+        [3],
+        3,
+    ),
+    (
+        TwoLevels(q=FOUR, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=3),
+        [2, 3],
+        2,
+    ),
+    (TwoLevels(q=(0.5, 0.5, 0.5, 0.5), budget=PureDP(epsilon=1.0)), [3], 3),
+    (RecursiveJointExp(q=(0.3, 0.6), budget=PureDP(epsilon=1.0)), [3], 4),
+    (
+        RecursiveJointExp(
+            q=(0.25, 0.5, 0.75), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=3
+        ),
+        [3],
+        3,
+    ),
+    (RecursiveJointExp(q=(0.25, 0.5, 0.75), budget=PureDP(epsilon=1.0)), [4], 2),
 ]
 
 
@@ -73,30 +91,30 @@ def test_promises_are_within_rho(m: int) -> None:
     """To the last digit, also where rounds cost so little that their price cancels."""
     q = tuple((k + 0.5) / m for k in range(m))
     for rho in np.exp(np.random.default_rng(2).uniform(-20, 20, 500)).tolist():
-        promised = RecursiveJointExp.within(ZCDP(rho=rho), q=q).guarantee
+        promised = RecursiveJointExp(q=q, budget=ZCDP(rho=rho)).guarantee
         assert isinstance(promised, ZCDP)
         assert rho * (1 - 1e-10) < promised.rho <= rho
 
 
-def privacy(index: int) -> Callable[[], None]:
+def is_private(index: int) -> Callable[[], None]:
     return lambda: trees.check_within(*PURE[index])
 
 
 def equation() -> None:
-    trees.check_equation(TwoLevels(q=FOUR, epsilon=3.0), [0, 1], 2, levels=2)
+    trees.check_equation(TwoLevels(q=FOUR, budget=PureDP(epsilon=3.0)), [0, 1], 2, levels=2)
 
 
 @pytest.mark.parametrize(
     ("mutate", "check"),
     [
-        (trees.spend_all_on_every_level, privacy(0)),
-        (trees.forget_that_a_swap_is_two_changes, privacy(0)),
+        (trees.spend_all_on_every_level, is_private(0)),
+        (trees.forget_that_a_swap_is_two_changes, is_private(0)),
         (trees.records_at_a_cut_on_both_sides, equation),
-        (trees.true_sizes_of_parts, privacy(2)),
-        (trees.labels_spread_by_the_number_of_ties, privacy(6)),
-        (trees.labels_spread_by_the_number_of_ties, privacy(7)),
-        (trees.labels_spread_by_the_number_of_records, privacy(2)),
-        (trees.split_by_rank, privacy(2)),
+        (trees.true_sizes_of_parts, is_private(2)),
+        (trees.labels_spread_by_the_number_of_ties, is_private(6)),
+        (trees.labels_spread_by_the_number_of_ties, is_private(7)),
+        (trees.labels_spread_by_the_number_of_records, is_private(2)),
+        (trees.split_by_rank, is_private(2)),
     ],
 )
 def test_mutants_are_caught(
@@ -109,18 +127,20 @@ def test_mutants_are_caught(
 
 @pytest.mark.parametrize("records", [[0, 0], [1], []])
 def test_the_sampler_has_the_law(records: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism: Any = TwoLevels(q=(0.3, 0.5, 0.9), epsilon=2.0)
+    mechanism: Any = TwoLevels(q=(0.3, 0.5, 0.9), budget=PureDP(epsilon=2.0))
     checks.check_walk(mechanism, records, 2, monkeypatch.setattr)
 
 
 def test_draws_fit_the_law_and_no_other() -> None:
     records, points = [1, 1, 2], 4
-    mechanism = TwoLevels(q=(0.25, 0.5, 0.75), epsilon=8.0)
+    mechanism = TwoLevels(q=(0.25, 0.5, 0.75), budget=PureDP(epsilon=8.0))
     law: Any = mechanism.law(checks.view_of(records, points))
     drawn = checks.draw_many(law, 1500, seed=11)
     assert checks.fit(drawn, law, points) > 1e-3
     for wrong in (0.5, 2.0):
-        other: Any = replace(mechanism, epsilon=wrong * 8.0).law(checks.view_of(records, points))
+        other: Any = replace(mechanism, budget=PureDP(epsilon=wrong * 8.0)).law(
+            checks.view_of(records, points)
+        )
         assert checks.fit(drawn, other, points) < 1e-6
 
 
@@ -182,7 +202,9 @@ def _count(records: Any, step: int, side: str) -> int:
 def test_labels_fit_the_largest_grids(grid: Any, shift: int) -> None:
     view = dpq.ArrayView(np.array([5] * 40 + [9], dtype=np.int64), grid)
     assert ToldApart.of(view, 41).shift == shift
-    release = TwoLevels(q=(0.1, 0.3, 0.5), epsilon=500.0).release(view, random.Random(1))
+    release = TwoLevels(q=(0.1, 0.3, 0.5), budget=PureDP(epsilon=500.0)).release(
+        view, random.Random(1)
+    )
     assert list(release.values) == sorted(release.values)
     assert shift == 0 or release.values == (5, 5, 5)
 
@@ -213,7 +235,9 @@ def test_any_data_give_answers(
     records: list[int], points: int, neighbors: str, cls: type[RecursiveJointExp]
 ) -> None:
     q = (0.9, 0.1, 0.5, 0.5, 0.0, 1.0)
-    trees.check_answers(cls(q=q, epsilon=1.0, neighbors=neighbors), records, points)
+    trees.check_answers(
+        cls(q=q, budget=privacy.budget(epsilon=1.0, neighbors=neighbors)), records, points
+    )
 
 
 def test_ties_are_told_apart() -> None:
@@ -222,7 +246,9 @@ def test_ties_are_told_apart() -> None:
     q, errors = even_quantiles(49), []
     for seed in range(5):
         view = dpq.ArrayView(values, dpq.UniformGrid(0, 100, 1))
-        release = RecursiveJointExp(q=tuple(q), epsilon=1.0).release(view, random.Random(seed))
+        release = RecursiveJointExp(q=tuple(q), budget=PureDP(epsilon=1.0)).release(
+            view, random.Random(seed)
+        )
         errors.append(rank_error(values, q, release.values))
     assert np.mean(errors) < 12
 
@@ -232,16 +258,18 @@ def test_many_quantiles_of_normal_data() -> None:
     for seed in range(5):
         values = np.random.default_rng(seed).normal(0, 5, 20_000)
         view = dpq.ArrayView(values, default_grid(REAL, (-100, 100)))
-        release = RecursiveJointExp(q=tuple(q), epsilon=1.0).release(view, random.Random(seed))
+        release = RecursiveJointExp(q=tuple(q), budget=PureDP(epsilon=1.0)).release(
+            view, random.Random(seed)
+        )
         errors.append(rank_error(values, q, release.values))
     assert np.mean(errors) < 19
 
 
 def test_the_private_count_is_paid_from_the_budget() -> None:
-    pure = RecursiveJointExp(q=FOUR, epsilon=1.0, neighbors="add-remove")
-    sized = pure.sized(1000, random.Random(5))
+    pure = RecursiveJointExp(q=FOUR, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
+    sized = pure.sized(checks.view_of([1] * 1000, 5), random.Random(5))
     assert sized.size is not None
-    assert sized.epsilon + COUNT_SHARE <= 1.0
+    assert sized.budget.amount + COUNT_SHARE <= 1.0
     view = checks.view_of([1, 2, 3], 5)
     with pytest.raises(ValueError, match="size must be given for the law"):
         pure.law(view)
@@ -250,10 +278,10 @@ def test_the_private_count_is_paid_from_the_budget() -> None:
 
 def test_the_shares_add_up_to_the_budget() -> None:
     q = tuple(even_quantiles(200))
-    swap = RecursiveJointExp.within(PureDP(epsilon=0.3), q=q)
-    assert 0.3 * (1 - 1e-12) < 2 * 3 * swap.node_epsilon <= 0.3
+    swap = RecursiveJointExp(q=q, budget=PureDP(epsilon=0.3))
+    assert 0.3 * (1 - 1e-12) < 2 * 3 * swap.node_budget.epsilon <= 0.3
     budget = PureDP(epsilon=0.3, neighbors=Neighbors.ADD_REMOVE)
-    assert 0.1 * (1 - 1e-12) < RecursiveJointExp.within(budget, q=q).node_epsilon <= 0.1
+    assert 0.1 * (1 - 1e-12) < RecursiveJointExp(q=q, budget=budget).node_budget.epsilon <= 0.1
 
 
 @pytest.mark.parametrize(
@@ -275,7 +303,7 @@ def test_refusals_follow_from_public_numbers_alone(
 ) -> None:
     """Neither the records nor a size, stated or bought, decide; only the budget and m do."""
     spent = epsilon / (1 - COUNT_SHARE) if bought else epsilon
-    mechanism = family(q=(0.5,) * m, epsilon=spent, neighbors="add-remove")
+    mechanism = family(q=(0.5,) * m, budget=privacy.budget(epsilon=spent, neighbors="add-remove"))
     found = set()
     for size in (0, 1, 10**6, 10**12):
         monkeypatch.setattr(PrivateCount, "draw", lambda *_, size=size: size)
@@ -293,18 +321,17 @@ def test_refusals_follow_from_public_numbers_alone(
         ({"q": ()}, "q must name at least one quantile"),
         ({"size": 10}, "size must be left out under swap"),
         ({"neighbors": "swop"}, "did you mean 'swap'"),
-        ({"stated_as": "approximate"}, "stated_as must be"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"q": (0.5,), "epsilon": 1.0}
     with pytest.raises(ValueError, match=message):
-        RecursiveJointExp(**{**good, **parameters})  # type: ignore[arg-type]
+        built(RecursiveJointExp, **{**good, **parameters})
 
 
 def test_bad_values_and_demands() -> None:
     view = checks.view_of([1, 2, 3], 5)
-    law = RecursiveJointExp(q=(0.7, 0.2), epsilon=1.0).law(view)
+    law = RecursiveJointExp(q=(0.7, 0.2), budget=PureDP(epsilon=1.0)).law(view)
     assert law.log_probability([1, 3]) == -math.inf
     assert law.log_probability([3, 1]) > -math.inf
     with pytest.raises(ValueError, match="2 answers, got 1"):
@@ -312,16 +339,20 @@ def test_bad_values_and_demands() -> None:
     with pytest.raises(ValueError, match="points of the grid"):
         law.log_probability([17, 3])
     with pytest.raises(ValueError, match="too many to add up"):
-        RecursiveJointExp(q=(0.5,) * 9, epsilon=1.0).law(view).log_probability([1] * 9)
+        RecursiveJointExp(q=(0.5,) * 9, budget=PureDP(epsilon=1.0)).law(view).log_probability(
+            [1] * 9
+        )
     with pytest.raises(DemandTooLarge, match="ranks"):
-        RecursiveJointExp(q=(0.5,) * 99, epsilon=1e-5).law(view)
+        RecursiveJointExp(q=(0.5,) * 99, budget=PureDP(epsilon=1e-5)).law(view)
 
 
 @pytest.mark.parametrize("epsilon", [6e-11, 2e-5])
 def test_a_bought_size_decides_on_no_refusal(epsilon: float) -> None:
     """Labels need bits, and more of them for a larger size, which is noise at such budgets."""
     view = dpq.ArrayView(np.arange(50.0), dpq.UniformGrid(0.0, 100.0))
-    mechanism = RecursiveJointExp(q=FOUR, epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
+    mechanism = RecursiveJointExp(
+        q=FOUR, budget=privacy.budget(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
+    )
     found = set()
     for seed in range(12):
         with pytest.raises(DemandTooLarge) as refusal:
@@ -333,7 +364,9 @@ def test_a_bought_size_decides_on_no_refusal(epsilon: float) -> None:
 def test_sums_over_labels_are_as_long_as_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecursiveLaw, "log_probability_of_cuts", lambda *_: 0.0)
     view = checks.view_of([1] * 8, 5)
-    law = RecursiveJointExp(q=FOUR, epsilon=1.0).law(view)
+    law = RecursiveJointExp(q=FOUR, budget=PureDP(epsilon=1.0)).law(view)
     assert law.log_probability([1] * 4) == pytest.approx(math.log(2**16))
     with pytest.raises(ValueError, match="16 labels each, which is too many"):
-        RecursiveJointExp(q=(*FOUR, 0.9), epsilon=1.0).law(view).log_probability([1] * 5)
+        RecursiveJointExp(q=(*FOUR, 0.9), budget=PureDP(epsilon=1.0)).law(view).log_probability(
+            [1] * 5
+        )

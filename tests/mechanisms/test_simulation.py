@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.mechanisms import MECHANISMS, joint_simulation, registry
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -52,7 +53,7 @@ def draws_of(records: list[int], q: tuple[float, ...], size: int, rate: float) -
 @pytest.mark.parametrize("case", CASES)
 def test_draws_follow_the_exact_law(case: str) -> None:
     records, q, size = CASES[case]
-    mechanism = JointExp(q=q, epsilon=1.6, neighbors="add-remove", size=size)
+    mechanism = JointExp(q=q, budget=privacy.budget(epsilon=1.6, neighbors="add-remove"), size=size)
     law = mechanism.law(dpq.ArrayView(np.array(records), dpq.UniformGrid(0, 9, 1)))
     drawn = Counter(map(tuple, draws_of(records, q, size, 0.8).tolist()))
     statistic, cells, rare = 0.0, 0, 0.0
@@ -70,7 +71,7 @@ def test_draws_follow_the_exact_law(case: str) -> None:
 
 def test_another_rate_is_rejected() -> None:
     records, q, size = CASES["ties"]
-    law = JointExp(q=q, epsilon=2.0, neighbors="add-remove", size=size).law(
+    law = JointExp(q=q, budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), size=size).law(
         dpq.ArrayView(np.array(records), dpq.UniformGrid(0, 9, 1))
     )
     count = (draws_of(records, q, size, 0.8) == [2, 5]).all(axis=1).sum()
@@ -162,7 +163,7 @@ def test_errors_are_those_of_real_releases(name: str, m: int, epsilon: float, sh
 def test_answers_leave_records_that_are_lost_in_a_large_grid(n: int, shape: str) -> None:
     """Deciles of few whole numbers without bounds: there all is lost, or nothing."""
     grid, q = dpq.FloatGrid(integral=True), even(9)
-    mechanism = dpq.JointExp(q=q, epsilon=1.0)
+    mechanism = dpq.JointExp(q=q, budget=PureDP(epsilon=1.0))
     view = reference(shape, n, grid)
     records = np.array(grid.decode(view.order_statistics(np.arange(n))), dtype=object)
     law = mechanism.law(dpq.ArrayView(records, grid))
@@ -231,13 +232,18 @@ def test_extreme_quantiles_take_no_longer_axis_than_others(monkeypatch: pytest.M
 
     monkeypatch.setattr(joint_simulation, "Walks", counted)
     for q in (0.0, 0.5, 1.0):
-        simulated_errors(dpq.JointExp(q=(q,), epsilon=1.0), reference("even", 2**53, GRID), 64)
+        simulated_errors(
+            dpq.JointExp(q=(q,), budget=PureDP(epsilon=1.0)), reference("even", 2**53, GRID), 64
+        )
     assert max(cells) <= 64 * 1024
     most = max(cells) // 4
     monkeypatch.setattr(joint_simulation, "MOST_WALKED", most)
     cells.clear()
     view = reference("even", 1000, GRID)
-    assert simulated_errors(dpq.JointExp(q=(0.5,), epsilon=1.0), view, 64).shape == (64, 1)
+    assert simulated_errors(dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0)), view, 64).shape == (
+        64,
+        1,
+    )
     assert max(cells) <= most
 
 

@@ -14,18 +14,20 @@ import pytest
 from scipy import stats
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.entropy import SEEDED_NOTE
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import slice_quantiles as module
-from dpquantiles.mechanisms.slice_quantiles import Plan, SliceQuantiles
+from dpquantiles.mechanisms.slice_quantiles import SlicePlan, SliceQuantiles
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.views import RecordingView
 from tests.mechanisms import slice_quantiles_checks as checks
+from tests.mechanisms.building import built
 from tests.mechanisms.joint_exp_checks import view_of
 from tests.mechanisms.slice_quantiles_checks import Laws, price, tiny
+from tests.views.recording import RecordingView
 
 Patch = pytest.MonkeyPatch
 RELATIONS = ("swap", "add-remove")
@@ -47,7 +49,8 @@ CLASH = tiny([5] * 7, "4", "8", 3, 2, 1)
 
 def far(neighbors: str, q: tuple[float, ...] = DECILES, **other: Any) -> SliceQuantiles:
     size = None if neighbors == "swap" else 10**5
-    return SliceQuantiles(q=q, neighbors=neighbors, size=size, **{"epsilon": 1.0, **other})
+    spent = privacy.budget(epsilon=other.pop("epsilon", 1.0), neighbors=neighbors)
+    return SliceQuantiles(q=q, budget=spent, size=size, **other)
 
 
 @pytest.mark.parametrize("records", [(), (1,), (1, 1, 1), (0, 2, 2, 5), (0, 0, 5, 5, 5), (3, 4)])
@@ -71,7 +74,7 @@ def test_all_neighbors_and_answers_are_within_the_price(case: int, neighbors: st
     checks.check_private(plan, neighbors, sizes, points, reach)
 
 
-def check_pairs(plan: Plan, data: list[tuple[int, ...]], points: int) -> tuple[float, float]:
+def check_pairs(plan: SlicePlan, data: list[tuple[int, ...]], points: int) -> tuple[float, float]:
     """Inequality (6), as shares of what it allows: any threshold, and the one of adding."""
     pairs, w = checks.Pairs(plan, data, points), plan.margin
     removing = pairs.worst(range(-w, w)) / float(plan.decay * (2 + Fraction(1, plan.slope)))
@@ -89,7 +92,7 @@ def check_pairs(plan: Plan, data: list[tuple[int, ...]], points: int) -> tuple[f
         (tiny([0, 0, 0], "1", "1", 2, 2, 1), 4, 3),
     ],
 )
-def test_one_record_moves_two_windows_at_most(plan: Plan, n: int, points: int) -> None:
+def test_one_record_moves_two_windows_at_most(plan: SlicePlan, n: int, points: int) -> None:
     every = list(itertools.combinations_with_replacement(range(points), n))
     removing, adding = check_pairs(plan, every, points)
     assert removing > 0.5
@@ -117,7 +120,9 @@ def test_plans_cost_epsilon(m: int, epsilon: float, neighbors: str) -> None:
     q = tuple(k / (m + 1) for k in range(1, m + 1))
     n = 10**7 if neighbors == "swap" else 0
     size = None if neighbors == "swap" else 10**7
-    mechanism = SliceQuantiles(q=q, epsilon=epsilon, neighbors=neighbors, size=size)
+    mechanism = SliceQuantiles(
+        q=q, budget=privacy.budget(epsilon=epsilon, neighbors=neighbors), size=size
+    )
     plan = mechanism.plan(n, REALS)
     assert plan.slope >= 2
     assert plan.margin >= 1
@@ -157,7 +162,7 @@ def test_weights_never_fall_faster_than_they_may(decay: str) -> None:
 def test_draws_fit_the_joint_law(monkeypatch: Patch) -> None:
     plan, records = tiny([1, 7], "1", "1", 2, 2, 1), (0, 0, 1, 2, 2, 3, 3, 3)
     monkeypatch.setattr(SliceQuantiles, "plan", lambda *_: plan)
-    mechanism, bits = SliceQuantiles(q=(0.1, 0.9), epsilon=1.0), random.Random(17)
+    mechanism, bits = SliceQuantiles(q=(0.1, 0.9), budget=PureDP(epsilon=1.0)), random.Random(17)
     view = view_of(records, 4)
     drawn = Counter(mechanism.release(view, bits).values for _ in range(2500))
 
@@ -240,7 +245,9 @@ def test_too_few_records_are_refused() -> None:
         far("swap").release(dpq.ArrayView(np.zeros(1000), REALS), random.Random(1))
     with pytest.raises(ValueError, match=message):
         far("swap").demand(1000, REALS)
-    small = SliceQuantiles(q=DECILES, epsilon=1.0, neighbors="add-remove", size=1000)
+    small = SliceQuantiles(
+        q=DECILES, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=1000
+    )
     with pytest.raises(ValueError, match="size must be at least about"):
         small.demand(10**9, REALS)
 
@@ -249,8 +256,8 @@ def test_too_few_records_are_refused() -> None:
 def test_windows_beyond_memory_are_refused(epsilon: float) -> None:
     """By public numbers, at once; a budget ten times as large as the first is met."""
     with pytest.raises(DemandTooLarge, match=r"needs windows of \d+ ranks around each quantile"):
-        SliceQuantiles(q=(0.5,), epsilon=epsilon).demand(1000, UniformGrid(0, 100))
-    SliceQuantiles(q=(0.5,), epsilon=1e-3).demand(1000, UniformGrid(0, 100))
+        SliceQuantiles(q=(0.5,), budget=PureDP(epsilon=epsilon)).demand(1000, UniformGrid(0, 100))
+    SliceQuantiles(q=(0.5,), budget=PureDP(epsilon=1e-3)).demand(1000, UniformGrid(0, 100))
 
 
 def test_the_size_that_a_refusal_names_is_enough() -> None:
@@ -263,11 +270,11 @@ def test_the_size_that_a_refusal_names_is_enough() -> None:
 
 
 def test_within_budgets() -> None:
-    assert SliceQuantiles.within(PureDP(epsilon=2.0), q=(0.5,)).epsilon == 2.0
+    assert SliceQuantiles(q=(0.5,), budget=PureDP(epsilon=2.0)).epsilon == 2.0
     approximate = ApproxDP(epsilon=1.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
-    pure = SliceQuantiles.within(approximate, q=(0.5,), size=9).guarantee
+    pure = SliceQuantiles(q=(0.5,), budget=approximate, size=9).guarantee
     assert pure == PureDP(epsilon=1.0, neighbors=Neighbors.ADD_REMOVE)
-    concentrated = SliceQuantiles.within(ZCDP(rho=0.5), q=(0.5,)).guarantee
+    concentrated = SliceQuantiles(q=(0.5,), budget=ZCDP(rho=0.5)).guarantee
     assert 0.499999 < concentrated.concentrated().rho <= 0.5
 
 
@@ -285,7 +292,7 @@ def test_within_budgets() -> None:
 )
 def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SliceQuantiles(**{"q": (0.5,), "epsilon": 1.0, **parameters})
+        built(SliceQuantiles, **{"q": (0.5,), "epsilon": 1.0, **parameters})
 
 
 def double_the_noise_rate(patch: Patch) -> None:
@@ -308,7 +315,7 @@ def fresh_noise_per_rank(patch: Patch) -> None:
 
 
 def never_shrink(patch: Patch) -> None:
-    def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
+    def caps_of(ranks: np.ndarray, plan: SlicePlan) -> np.ndarray:
         return np.full(ranks.shape, plan.slope * plan.reach)
 
     patch.setattr(module, "caps_of", caps_of)
@@ -322,7 +329,7 @@ def forget_the_margin(patch: Patch) -> None:
 def shrink_too_late(patch: Patch) -> None:
     original = module.caps_of
 
-    def caps_of(ranks: np.ndarray, plan: Plan) -> np.ndarray:
+    def caps_of(ranks: np.ndarray, plan: SlicePlan) -> np.ndarray:
         return np.minimum(3 * original(ranks, plan), plan.slope * plan.reach)
 
     patch.setattr(module, "caps_of", caps_of)

@@ -24,7 +24,7 @@ from dpquantiles.planner.reference import reference
 from dpquantiles.privacy import PureDP
 from experiments.choice_table import measured
 
-CANDIDATES = [registry.ENTRIES[name] for name in tables.CANDIDATES]
+CANDIDATES = [registry.REGISTERED[name] for name in tables.CANDIDATES]
 FINE = dpq.UniformGrid(0, 2**38 - 1)
 COUNTS = (1, 2, 3, 5, 9, 12, 15, 19, 23, 24, 29, 40, 50, 64, 80, 99, 120, 143, 144, 200, 255, 1000)
 
@@ -46,7 +46,7 @@ COUNTS = (1, 2, 3, 5, 9, 12, 15, 19, 23, 24, 29, 40, 50, 64, 80, 99, 120, 143, 1
     ],
 )
 def test_the_table_is_what_draws_give(name: str, grid: str, data: str, n: int, m: int) -> None:
-    row = tables.kept()[grid][data][name][tables.SIZES.index(n)]
+    row = tables.table()[grid][data][name][tables.SIZES.index(n)]
     again = measured(name, grid, data, n, m, 8)
     assert row[tables.COUNTS.index(m)] == pytest.approx(again, rel=0.15, abs=0.2)
 
@@ -69,13 +69,13 @@ def check_complete(table: dict[str, Any]) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    check_complete(tables.kept())
+    check_complete(tables.table())
 
 
 @pytest.mark.parametrize("data", tables.MEASURED)
 def test_a_gap_in_the_table_is_noticed(data: str) -> None:
     for name in tables.CANDIDATES:
-        table = copy.deepcopy(tables.kept())
+        table = copy.deepcopy(tables.table())
         table["fine"][data][name][3] = [None] * len(tables.COUNTS)
         with pytest.raises(AssertionError):
             check_complete(table)
@@ -94,7 +94,7 @@ def test_grids_are_taken_for_those_of_the_table() -> None:
     }
     assert list(grids) == list(tables.GRIDS)
     for name, members in grids.items():
-        assert [tables.named(grid) for grid in members] == [name] * len(members)
+        assert [tables.grid_name(grid) for grid in members] == [name] * len(members)
 
 
 @pytest.mark.parametrize("kind", BY_NAME.values(), ids=lambda kind: kind.name)
@@ -102,15 +102,15 @@ def test_a_default_grid_is_taken_for_what_it_is(kind: Kind) -> None:
     """The default grid of whole numbers ends where 64 bits do, which nobody stated."""
     grid = default_grid(kind)
     if kind.limits is not None:
-        assert tables.named(grid) in ("coarse", "middle", "fine")
+        assert tables.grid_name(grid) in ("coarse", "middle", "fine")
         return
-    assert tables.named(grid) == ("integers" if kind.integral else "float")
+    assert tables.grid_name(grid) == ("integers" if kind.integral else "float")
     where = reference("smooth", 100, grid).words
     assert ("whole numbers from 0 to" if kind.integral else "all floating-point numbers") in where
 
 
 def test_bounds_of_whole_numbers_are_not_taken_for_those_of_the_type() -> None:
-    assert tables.named(dpq.FloatGrid(0, 2**40, kind=INTEGER)) == "fine"
+    assert tables.grid_name(dpq.FloatGrid(0, 2**40, kind=INTEGER)) == "fine"
     assert not dpq.FloatGrid(-(2**62), 2**62, kind=INTEGER).unbounded
 
 
@@ -201,7 +201,7 @@ def test_few_records_and_many_quantiles_get_a_tree() -> None:
     """Whatever the records are like: what fits is a tree for each answer to the question."""
     q = tuple(k / 101 for k in range(1, 101))
     assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "fitted"
-    fitted = Fitted.within(PureDP(epsilon=1.0), q=q)
+    fitted = Fitted(q=q, budget=PureDP(epsilon=1.0))
     for lumpy in (False, True):
         assert fitted.taken(FINE.size, lumpy=lumpy, size=1000).name == "adaptive_tree"
 

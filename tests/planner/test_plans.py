@@ -4,13 +4,17 @@ import json
 import math
 import random
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.cli import main
+from dpquantiles.job import USUAL_GROUP
+from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner.estimates import rank_errors, upper_points
 from dpquantiles.planner.reference import Shape
 
@@ -29,7 +33,7 @@ def test_the_bound_holds_and_is_not_loose(data: Shape, m: int, epsilon: float) -
     plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1), data=data)
     estimate, grid = plan["joint_exp"], plan.view.grid
     records = np.array(grid.decode(plan.view.order_statistics(np.arange(n))))
-    mechanism = registry.build("joint_exp", plan.budget, q=tuple(q))
+    mechanism = dpq.JointExp(q=tuple(q), budget=plan.budget)
     law, bits = mechanism.law(dpq.ArrayView(records, grid)), random.Random(5)
     steps = np.array([grid.encode(np.array(law.draw(bits))) for _ in range(RUNS)])
     errors = rank_errors(plan.view, np.array(q), steps)
@@ -158,3 +162,61 @@ def test_a_plan_with_intervals_is_that_of_a_release_with_intervals() -> None:
     measured = np.abs(ranks - q * n).mean()
     assert plan["auto"].mean == pytest.approx(measured, rel=0.25)
     assert plan["auto"].mean > 1.5 * dpq.plan(size=1000, **asked)["auto"].mean
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"neighbors": "add-remove", "size": 3000},
+        {"intervals": 0.9},
+        {"neighbors": "add-remove", "size": 3000, "intervals": 0.9},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("budget", [{"epsilon": 0.7}, {"rho": 0.1}], ids=str)
+def test_a_release_a_plan_and_a_dry_run_tell_the_same_numbers(
+    options: dict[str, Any],
+    budget: dict[str, float],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ages = np.random.default_rng(1).integers(18, 90, 3000)
+    common: dict[str, Any] = {"q": "quartiles", "bounds": (0, 120), **budget, **options}
+    release = dpq.quantiles(ages, **common)
+    plan = dpq.plan(**{"size": 3000, **common})
+    assert release.mechanism == plan.chosen.mechanism
+    assert release.provenance["choice"] == plan.chosen.why
+    assert plan.chosen.why in " ".join(str(plan).split())
+    file = tmp_path / "ages.csv"
+    file.write_text("\n".join(["age", *map(str, ages.tolist())]) + "\n", "utf-8")
+    stated = [f"--{name}={value}" for name, value in {**budget, **options}.items()]
+    command = ["release", str(file), "-c", "age", "-q", "quartiles", "--bounds", "0", "120"]
+    if "neighbors" not in options:
+        return  # the number of lines is not known before they are read
+    assert main([*command, "--type", "int", *stated, "--dry-run"]) == 0
+    assert plan.chosen.why in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_protected_size_that_is_not_stated_is_told_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ages.csv"
+    file.write_text("age\n" + "33\n" * 200, "utf-8")
+    command = ["release", str(file), "-c", "age", "-q", "quartiles", "--bounds", "0", "120"]
+    command += ["--type", "int", "--epsilon", "0.7", "--neighbors", "add-remove"]
+    assert main([*command, "--dry-run"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    release = dpq.quartiles([33] * 200, epsilon=0.7, bounds=(0, 120), neighbors="add-remove")
+    assert str(release.provenance["choice"]) in told
+
+
+def test_groups_tell_the_numbers_of_a_usual_group() -> None:
+    table = {"age": [20, 30, 40, 50] * 50, "sex": ["f", "m"] * 100}
+    frame = pd.DataFrame(table)
+    release = dpq.quartiles(
+        frame, column="age", by="sex", keys=["f", "m"], epsilon=1.0, bounds=(0, 120)
+    )
+    plan = dpq.plan(size=USUAL_GROUP, q="quartiles", epsilon=1.0, bounds=(0, 120))
+    told = release.provenance["choice"]
+    assert told == f"one choice for all groups: {plan.chosen.why}"

@@ -84,7 +84,7 @@ def test_a_file_is_read_as_often_for_many_accounts_as_for_one(
     ledger = Ledger(tmp_path / "budget.db", epsilon=1.0)
     reading, read = file.reading, []
 
-    def counted(path: Path) -> AbstractContextManager[file.Table]:
+    def counted(path: Path) -> AbstractContextManager[file.EntryTable]:
         read.append(path)
         return reading(path)
 

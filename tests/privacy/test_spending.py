@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
-from dpquantiles.privacy.conversions import above, below, renyi_excess, renyi_limit
-from dpquantiles.privacy.filters import amounts, objection, reading, written
-from dpquantiles.privacy.spending import Part, Spending, held
+from dpquantiles.privacy.conversions import renyi_excess, renyi_limit
+from dpquantiles.privacy.filters import amounts, objection
+from dpquantiles.privacy.rounding import above, below, reading, written
+from dpquantiles.privacy.spending import Part, Spending
 
 ADD = Neighbors.ADD_REMOVE
 doubles = st.floats(1e-300, 1e300, allow_subnormal=False)
@@ -66,7 +67,7 @@ def test_what_runs_is_never_more_than_the_budget(budget: float, costs: list[floa
     for cost in (PureDP(epsilon=epsilon) for epsilon in costs):
         if account.fits(cost):
             account.add(cost)
-            run += Fraction(held(cost).epsilon)  # type: ignore[union-attr]
+            run += Fraction(cost.spendable.epsilon)
     assert run <= reading(budget)
 
 
@@ -76,7 +77,7 @@ def test_roundings_go_to_their_side(number: float) -> None:
     assert Fraction(below(exact)) <= exact <= Fraction(above(exact))
     assert math.nextafter(below(exact), math.inf) >= above(exact)
     assert written(exact) == number
-    assert Fraction(held(PureDP(epsilon=number)).epsilon) <= exact  # type: ignore[union-attr]
+    assert Fraction(PureDP(epsilon=number).spendable.epsilon) <= exact
 
 
 @pytest.mark.parametrize("budget", [PureDP(epsilon=2.0), ZCDP(rho=0.7)])

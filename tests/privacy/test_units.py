@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpquantiles import privacy
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
-from dpquantiles.privacy.units import all_rows, per_row, share, share_of
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP, Units
 
 ADD_REMOVE: dict[str, Any] = {"neighbors": Neighbors.ADD_REMOVE}
 
 
 @given(st.floats(1e-12, 1e12), st.integers(1, 1000))
 def test_shares_never_exceed_the_budget(amount: float, parts: int) -> None:
-    part = share(amount, parts)
+    part = PureDP(epsilon=amount).divided(parts).epsilon
     assert Fraction(part) * parts <= Fraction(amount)
     assert math.isclose(part * parts, amount, rel_tol=1e-12)
 
@@ -27,12 +26,12 @@ def test_group_privacy_of_a_worst_case(k: int) -> None:
     """Mechanisms that attain their row budgets attain, and do not pass, the budgets of units."""
     epsilon, delta, rho = 1.3, 1e-3, 0.4
     # Counts with geometric noise: k rows move the count by k, and the loss is k times epsilon.
-    pure = per_row(PureDP(epsilon=epsilon, **ADD_REMOVE), k)
+    pure = PureDP(epsilon=epsilon, **ADD_REMOVE).per_row(k)
     assert isinstance(pure, PureDP)
     assert k * pure.epsilon <= epsilon
     assert math.isclose(k * pure.epsilon, epsilon)
     # The recursion x -> exp(e) x + d from 0, k times, is the largest chance that k steps can reach.
-    approximate = per_row(ApproxDP(epsilon=epsilon, delta=delta, **ADD_REMOVE), k)
+    approximate = ApproxDP(epsilon=epsilon, delta=delta, **ADD_REMOVE).per_row(k)
     assert isinstance(approximate, ApproxDP)
     reached = 0.0
     for _ in range(k):
@@ -40,14 +39,14 @@ def test_group_privacy_of_a_worst_case(k: int) -> None:
     assert reached <= delta
     assert math.isclose(reached, delta, rel_tol=1e-9)
     # Gaussian noise: rho grows with the square of the distance.
-    concentrated = per_row(ZCDP(rho=rho, **ADD_REMOVE), k)
+    concentrated = ZCDP(rho=rho, **ADD_REMOVE).per_row(k)
     assert isinstance(concentrated, ZCDP)
     assert math.isclose(k**2 * concentrated.rho, rho)
     assert Fraction(concentrated.rho) * k**2 <= Fraction(rho)
 
 
 def test_huge_epsilons_do_not_overflow() -> None:
-    row = per_row(ApproxDP(epsilon=1000.0, delta=1e-6, **ADD_REMOVE), 2)
+    row = ApproxDP(epsilon=1000.0, delta=1e-6, **ADD_REMOVE).per_row(2)
     assert isinstance(row, ApproxDP)
     assert math.isclose(math.log(row.delta), math.log(1e-6) - 500, rel_tol=1e-9)
 
@@ -58,29 +57,10 @@ def test_shares_of_columns_compose_to_the_budget() -> None:
         ApproxDP(epsilon=1.0, delta=1e-5),
         ZCDP(rho=0.3, **ADD_REMOVE),
     ):
-        whole = privacy.total([share_of(budget, 7)] * 7)
+        whole = privacy.total([budget.divided(7)] * 7)
         for name in ("epsilon", "delta", "rho"):
             if hasattr(budget, name):
                 assert getattr(whole, name) <= getattr(budget, name)
-
-
-@pytest.mark.parametrize(
-    ("spent", "budget", "stated"),
-    [
-        (PureDP(epsilon=0.5), PureDP(epsilon=1.0), PureDP(epsilon=1.0)),
-        (PureDP(epsilon=0.5), ApproxDP(epsilon=1.0, delta=0.1), PureDP(epsilon=1.0)),
-        (
-            ApproxDP(epsilon=0.5, delta=0.01),
-            ApproxDP(epsilon=1.0, delta=0.1),
-            ApproxDP(epsilon=1.0, delta=0.1),
-        ),
-        (ZCDP(rho=0.1, research_only=True), ZCDP(rho=0.4), ZCDP(rho=0.4, research_only=True)),
-    ],
-)
-def test_units_are_promised_what_was_paid(
-    spent: Guarantee, budget: Guarantee, stated: Guarantee
-) -> None:
-    assert all_rows(spent, budget) == stated
 
 
 @pytest.mark.parametrize(

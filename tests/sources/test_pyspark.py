@@ -12,7 +12,7 @@ import pytest
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.sources.bins import Even
-from dpquantiles.sources.scanned import ScannedView
+from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.tables import Table
 
 pytestmark = [

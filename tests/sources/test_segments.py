@@ -42,10 +42,10 @@ def test_counts_are_right_where_no_step_touches_what_is_open(
 ) -> None:
     found = segmented(records, [record // width for record in records])
     asked = np.array(steps, dtype=np.int64)
-    open_ = found.touched(asked) & ~found.settled
-    held = found._replace(held=open_)
+    open_ = found.touched(asked) & ~found.complete
+    fetched = found._replace(fetched=open_)
     members = [r for r in sorted(records) if _segment_of(found, r) in np.flatnonzero(open_)]
-    below, through = held.counting(np.array(members, dtype=np.int64), asked)
+    below, through = fetched.counting(np.array(members, dtype=np.int64), asked)
     ordered = np.sort(records)
     np.testing.assert_array_equal(below, np.searchsorted(ordered, asked, side="left"))
     np.testing.assert_array_equal(through, np.searchsorted(ordered, asked, side="right"))
@@ -60,13 +60,13 @@ def _segment_of(found: Segments, record: int) -> int:
     st.lists(st.booleans(), min_size=30, max_size=30),
     st.integers(1, 6),
 )
-def test_runs_cover_what_is_wanted_and_nothing_held(
-    wanted: list[bool], held: list[bool], most: int
+def test_runs_cover_what_is_wanted_and_nothing_fetched(
+    wanted: list[bool], fetched: list[bool], most: int
 ) -> None:
     n = len(wanted)
     ends = np.arange(n, dtype=np.int64)
     counts = ends % 5 + 1
-    mask = np.array(held[:n]) & ~np.array(wanted)
+    mask = np.array(fetched[:n]) & ~np.array(wanted)
     segments = Segments(ends.astype(object), ends.astype(object), ends, ends, counts, mask)
     index = np.flatnonzero(wanted)
     if not len(index):

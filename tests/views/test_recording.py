@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpquantiles.grid import UniformGrid
-from dpquantiles.views import ArrayView, RecordingView
+from dpquantiles.views import ArrayView
+from tests.views.recording import RecordingView
 
 
 def test_questions_are_passed_on_and_remembered() -> None:

@@ -1,55 +1,165 @@
-"""A check: one claim, and how to look for the worst case against it; run, it is a finding."""
+"""Checks: one claim each, and how to look for the worst case against it; an audit runs many.
 
+Also what all checks of mechanisms share: one budget of every kind, and how a release is called.
+"""
+
+import json
+import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dpquantiles.auditing.findings import Finding
-from dpquantiles.privacy import ApproxDP, Guarantee
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.version import __version__
+
+FORMAT = 1
+"""Version of the JSON layout."""
+
+DELTA = 0.01
+"""For mechanisms that promise an epsilon only together with a delta."""
+
+PAIR, SINGLE = (0.25, 0.75), (0.5,)
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class Claim:
+    """What is audited, and the most that it may lose."""
+
+    subject: str
+    """What was audited."""
+    neighbors: str
+    """The relation of the neighbors, or nothing where it does not matter."""
+    method: str
+    """"exact" evaluates probabilities, "spending" adds up fractions of a budget, "statistical"
+    bounds epsilon from draws, "hostile" feeds bad records."""
+    claim: str
+    limit: float
+    """The largest loss that the claim allows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding(Claim):
+    """One claim, and the worst that was found against it."""
+
+    worst: float
+    """The largest that was found; where it is statistical, a bound that the true one exceeds."""
+    passed: bool
+    cases: int
+    """Pairs of neighbors, budgets, draws or inputs."""
+    seconds: float
+    evidence: str = ""
+
+
+class Worst(NamedTuple):
     """The worst case that a check found, and among how many."""
 
-    worst: float | Fraction
+    loss: float | Fraction
     cases: int
     evidence: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One claim; nothing has been run yet."""
+@dataclass(frozen=True)
+class Check(Claim):
+    """One claim that has not been checked yet."""
 
-    subject: str
-    neighbors: str
-    method: str
-    claim: str
-    limit: float
-    run: Callable[[], Found]
+    run: Callable[[], Worst]
     slack: float = 0.0
     """By which share of the limit doubles may be off."""
 
     def finding(self) -> Finding:
-        """What comes of it."""
+        """Run the check."""
         start = time.perf_counter()
-        found = self.run()
+        worst = self.run()
         return Finding(
-            subject=self.subject,
-            neighbors=self.neighbors,
-            method=self.method,
-            claim=self.claim,
-            limit=self.limit,
-            worst=float(found.worst),
-            passed=found.worst <= Fraction(self.limit) * (1 + Fraction(self.slack)),
-            cases=found.cases,
+            **{field.name: getattr(self, field.name) for field in fields(Claim)},
+            worst=float(worst.loss),
+            passed=worst.loss <= Fraction(self.limit) * (1 + Fraction(self.slack)),
+            cases=worst.cases,
             seconds=time.perf_counter() - start,
-            evidence=found.evidence,
+            evidence=worst.evidence,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """All findings; `print(audit)` shows them as a table."""
+
+    findings: tuple[Finding, ...]
+    confidence: float
+    """The chance that no statistical bound of these is above the true loss, at least."""
+    version: str = __version__
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim held."""
+        return not self.failures
+
+    @property
+    def failures(self) -> tuple[Finding, ...]:
+        """The findings against a claim."""
+        return tuple(finding for finding in self.findings if not finding.passed)
+
+    def __str__(self) -> str:
+        # Drawing is loaded only when a person looks.
+        from dpquantiles.present.audits import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from dpquantiles.present.audits import html
+
+        return html(self)
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary; a loss without bound is None."""
+        findings = [asdict(finding) for finding in self.findings]
+        for plain in findings:
+            plain["worst"] = plain["worst"] if math.isfinite(plain["worst"]) else None
+        return {
+            "format": FORMAT,
+            "version": self.version,
+            "passed": self.passed,
+            "confidence": self.confidence,
+            "findings": findings,
+        }
+
+    def to_json(self) -> str:
+        """The audit as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
 
 
 def in_short(budget: Guarantee) -> str:
     """A budget for a column of a table."""
     delta = f", delta {budget.delta:g}" if isinstance(budget, ApproxDP) else ""
     return f"{budget.measure} {budget.amount:.3g}{delta}"
+
+
+def budgets(name: str, relation: str, epsilon: float) -> Iterator[Guarantee]:
+    """One budget of each kind that says something of its own: pure ones need no delta."""
+    kinds, neighbors = MECHANISMS[name].profile.kinds, Neighbors(relation)
+    if "pure" in kinds:
+        yield PureDP(epsilon=epsilon, neighbors=neighbors)
+    elif "approximate" in kinds:
+        yield ApproxDP(epsilon=epsilon, delta=DELTA, neighbors=neighbors)
+    if "concentrated" in kinds:
+        yield ZCDP(rho=epsilon**2 / 2, neighbors=neighbors)
+
+
+def quantiles_of(name: str) -> tuple[float, ...]:
+    """The quantiles that a mechanism is audited with."""
+    return SINGLE if name == "slice_quantiles" else PAIR
+
+
+def size_of(name: str, relation: str, size: int) -> int | None:
+    """The public number of records, where a mechanism must be told it."""
+    uses = MECHANISMS[name].profile.uses_size
+    return size if uses and relation == Neighbors.ADD_REMOVE else None
+
+
+def stated(budget: Guarantee) -> dict[str, Any]:
+    """A budget as public functions take it."""
+    delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
+    return {budget.measure: budget.amount, **delta, "neighbors": str(budget.neighbors)}

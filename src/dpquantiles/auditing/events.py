@@ -109,8 +109,8 @@ def _told(value: Any) -> Any:
 
 
 def _codes(keys: Iterable[str]) -> Labels:
-    known: dict[str, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(key, len(codes)) for key in keys], dtype=np.int64)
 
 
 def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
@@ -128,8 +128,10 @@ def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
 
 def _place(column: Floats, reference: Bools, count: int) -> Labels:
     """Between which quantiles of the reference outputs a number lies; what is no number is last."""
-    known = np.sort(column[reference & ~np.isnan(column)])
-    edges = np.unique(known[np.arange(1, count) * len(known) // count]) if len(known) else known
+    ordered = np.sort(column[reference & ~np.isnan(column)])
+    edges = (
+        np.unique(ordered[np.arange(1, count) * len(ordered) // count]) if len(ordered) else ordered
+    )
     labels = np.searchsorted(edges, column, side="right")
     return np.where(np.isnan(column), count, labels).astype(np.int64)
 

@@ -1,18 +1,30 @@
-"""Exact checks: the law of a mechanism on all small data sets, compared for all neighbors."""
+"""Exact checks: the law of a mechanism on all small data sets, compared for all neighbors.
+
+With P, Q the probabilities that two neighbors give each outcome, in both directions, their loss is
+
+    pure           max ln(P / Q)                                                               (1)
+    approximate    the least epsilon with  sum of max(0, P - exp(epsilon) Q) <= delta          (2)
+    concentrated   max over orders a of  ln(sum of P^a Q^(1-a)) / (a (a - 1))                  (3)
+
+An outcome may come with exact counts, to which discrete Laplace noise of a rate e is added: a count
+that moves by d adds e |d| to the logarithm in (1), and its own Renyi divergence to that in (3).
+"""
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
+import numpy as np
+
 from dpquantiles.auditing import laws
-from dpquantiles.auditing.checks import Check, Found, in_short
-from dpquantiles.auditing.losses import Law, loss
-from dpquantiles.auditing.neighbors import Records, pairs
-from dpquantiles.mechanisms import registry
+from dpquantiles.auditing.checks import Check, Worst, budgets, in_short, quantiles_of, size_of
+from dpquantiles.auditing.laws import ExactLaw, Records, small
+from dpquantiles.kernels.algebra import Floats
+from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors
 
 POINTS = 5
 """Points of the grid: one more than a cell has parts, so that trees are cut."""
@@ -20,7 +32,8 @@ POINTS = 5
 SIZE = 2
 """The stated number of records under add-remove neighbors."""
 
-PAIR, SINGLE = (0.25, 0.75), (0.5,)
+ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
+"""Orders of the Renyi divergences in (3)."""
 
 ROUNDING = 1e-9
 """More than doubles add to a loss that is evaluated, and far below any flaw."""
@@ -32,81 +45,105 @@ KEYS, MOST_COUNTED = ((1.0, 0.001), (0.2, 0.01)), 12
 def checks(
     names: Iterable[str], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> Iterator[Check]:
-    """All kinds of budgets and neighbors of these mechanisms."""
-    for name, epsilon in itertools.product(names, epsilons):
-        if name not in laws.LAWS:
-            continue
-        profile = registry.MECHANISMS[name].profile
-        for relation, budget in itertools.product(profile.neighbors, budgets(profile, epsilon)):
-            stated = replace(budget, neighbors=Neighbors(relation))
-            mechanism = _mechanism(name, stated)
-            # A mechanism that meets a rho by an epsilon claims nothing of its own.
-            if mechanism.guarantee.kind == stated.kind:
-                yield _check(mechanism, stated, sizes)
+    """All kinds of budgets and neighbors of these mechanisms, as far as their laws are exact."""
+    exact = [name for name in names if name in laws.LAWS]
+    for name, epsilon in itertools.product(exact, epsilons):
+        for relation in MECHANISMS[name].profile.neighbors:
+            for budget in budgets(name, relation, epsilon):
+                size = size_of(name, relation, SIZE)
+                mechanism = registry.build(name, budget, q=quantiles_of(name), size=size)
+                # A mechanism that meets a rho by an epsilon claims nothing of its own.
+                if mechanism.guarantee.kind == budget.kind:
+                    limit, run = mechanism.guarantee.amount, partial(worst_case, mechanism, sizes)
+                    yield Check(name, relation, "exact", in_short(budget), limit, run, ROUNDING)
 
 
-def budgets(profile: Any, epsilon: float) -> Iterator[Guarantee]:
-    """One budget of each kind that says something of its own: pure ones need no delta."""
-    if "pure" in profile.kinds:
-        yield PureDP(epsilon=epsilon)
-    elif "approximate" in profile.kinds:
-        yield ApproxDP(epsilon=epsilon, delta=0.01)
-    if "concentrated" in profile.kinds:
-        yield ZCDP(rho=epsilon**2 / 2)
-
-
-def _mechanism(name: str, budget: Guarantee) -> Any:
-    profile = registry.MECHANISMS[name].profile
-    sized = budget.neighbors is Neighbors.ADD_REMOVE and profile.uses_size
-    q = SINGLE if name == "slice_quantiles" else PAIR
-    return registry.build(name, budget, q=q, size=SIZE if sized else None)
-
-
-def _check(mechanism: Any, budget: Guarantee, sizes: Sequence[int]) -> Check:
-    return Check(
-        subject=mechanism.name,
-        neighbors=str(budget.neighbors),
-        method="exact",
-        claim=in_short(budget),
-        limit=mechanism.guarantee.amount,
-        run=partial(worst_case, mechanism, sizes),
-        slack=ROUNDING,
-    )
-
-
-def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Found:
+def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Worst:
     """The largest loss over all neighbors, the first of each pair of these sizes."""
-    law_of, known = laws.LAWS[mechanism.name], dict[Hashable, Law]()
 
-    def law(records: Records) -> Law:
-        if records not in known:
-            known[records] = law_of(mechanism, records, points)
-        return known[records]
+    @cache
+    def law(records: Records) -> ExactLaw:
+        return laws.LAWS[mechanism.name](mechanism, records, points)
 
     guarantee, worst, cases, where = mechanism.guarantee, 0.0, 0, ""
     for one, other in pairs(guarantee.neighbors, sizes, points):
-        found, cases = loss(guarantee, law(one), law(other)), cases + 1
-        if not found <= worst:
-            worst, where = found, f"records {list(one)} beside {list(other)}"
-    return Found(worst, cases, where)
+        lost, cases = loss(guarantee, law(one), law(other)), cases + 1
+        if not lost <= worst:
+            worst, where = lost, f"records {list(one)} beside {list(other)}"
+    return Worst(worst, cases, where)
+
+
+def pairs(
+    neighbors: Neighbors, sizes: Sequence[int], points: int
+) -> Iterator[tuple[Records, Records]]:
+    """All pairs of neighbors, the first of these sizes, each pair once."""
+    for n in sizes:
+        for records in small(points, n):
+            if neighbors is Neighbors.ADD_REMOVE:
+                for extra in range(points):
+                    yield records, tuple(sorted((*records, extra)))
+            else:
+                for gone, new in itertools.product(range(n), range(points)):
+                    swapped = tuple(sorted((*records[:gone], *records[gone + 1 :], new)))
+                    if records < swapped:
+                        yield records, swapped
+
+
+def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
+    """(1), (2) or (3); infinite where the outcomes themselves differ."""
+    if one.outcomes != other.outcomes:
+        return math.inf
+    both = list(zip(one.counts, other.counts, strict=True))
+    moved = np.array([np.abs(a.exact - b.exact).sum() for a, b in both], dtype=np.float64)
+    rates = np.array([max(a.rate, b.rate) for a, b in both])
+    directions = ((one.logs, other.logs), (other.logs, one.logs))
+    with np.errstate(all="ignore"):
+        if isinstance(guarantee, ZCDP):
+            return max(
+                _renyi(p, q, order, moved, rates) / order for p, q in directions for order in ORDERS
+            )
+        if isinstance(guarantee, ApproxDP) and guarantee.delta and not one.counts:
+            return max(_least_epsilon(p, q, guarantee.delta) for p, q in directions)
+        noise = rates * moved if one.counts else 0.0
+        return float(np.nanmax(np.abs(one.logs - other.logs) + noise, initial=0.0))
+
+
+def _renyi(p: Floats, q: Floats, order: float, moved: Floats, rates: Floats) -> float:
+    """The Renyi divergence of an order, with that of the noise on the counts of each outcome."""
+    logs = order * p + (1 - order) * q
+    if len(moved):
+        logs = logs + (order - 1) * moved * _noise_renyi(rates, order)
+    logs = logs[np.isfinite(p)]
+    top = float(logs.max())
+    if top == math.inf:
+        return math.inf
+    return (top + math.log(np.exp(logs - top).sum())) / (order - 1)
+
+
+def _noise_renyi(rates: Floats, order: float) -> Floats:
+    """The divergence between discrete Laplace noise and itself, moved by one."""
+    apart = np.logaddexp(rates * (order - 1), -rates * order) - np.log1p(np.exp(-rates))
+    return np.asarray(apart / (order - 1))
+
+
+def _least_epsilon(p: Floats, q: Floats, delta: float) -> float:
+    """(2): the worst sets are those of all outcomes whose ratio is above some number."""
+    order = np.argsort(q - p, kind="stable")
+    order = order[np.isfinite(p[order])]
+    above, below = np.exp(p[order]).cumsum(), np.exp(q[order]).cumsum()
+    return float(np.nanmax(np.log(np.maximum(above - delta, 0.0)) - np.log(below), initial=0.0))
 
 
 def keys_checks() -> Iterator[Check]:
     """Groups that are found in the data: one record more in a group, whatever it has."""
     for epsilon, delta in KEYS:
-        keys = PrivateKeys(epsilon=epsilon, delta=delta)
-        yield Check(
-            subject="private keys",
-            neighbors=str(Neighbors.ADD_REMOVE),
-            method="exact",
-            claim=in_short(keys.guarantee),
-            limit=epsilon,
-            run=partial(_worst_selection, keys),
-            slack=ROUNDING,
-        )
+        budget = ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
+        keys = PrivateKeys(budget=budget)
+        about = ("private keys", str(Neighbors.ADD_REMOVE), "exact", in_short(keys.guarantee))
+        yield Check(*about, epsilon, partial(_worst_selection, keys), ROUNDING)
 
 
-def _worst_selection(keys: PrivateKeys) -> Found:
-    known = [laws.of_keys(keys, n, MOST_COUNTED) for n in range(MOST_COUNTED)]
-    losses = [loss(keys.guarantee, *pair) for pair in itertools.pairwise(known)]
-    return Found(max(losses), len(losses))
+def _worst_selection(keys: PrivateKeys) -> Worst:
+    by_size = [laws.of_keys(keys, n, MOST_COUNTED) for n in range(MOST_COUNTED)]
+    losses = [loss(keys.guarantee, *pair) for pair in itertools.pairwise(by_size)]
+    return Worst(max(losses), len(losses))

@@ -7,15 +7,15 @@ the real code along every outcome of its noise; a noisy rank is summed over all 
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpquantiles.auditing.explorer import Explorer
-from dpquantiles.auditing.losses import Counts, Law
-from dpquantiles.auditing.neighbors import Records, small, view_of
+from dpquantiles.grid import UniformGrid
 from dpquantiles.kernels import cells
+from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms import MECHANISMS, adaptive_tree, slice_quantiles
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -23,58 +23,124 @@ from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.results import ReleasedTree
+from dpquantiles.views import ArrayView
+from dpquantiles.views.protocol import Ints
 
-LawOf = Callable[[Any, Records, int], Law]
+Records = tuple[int, ...]
+"""Steps of a small grid, in order."""
 
 
-def stated(mechanism: Any, records: Records, points: int) -> Law:
+class TreeCounts(NamedTuple):
+    """Exact counts, and the rate of the noise that is added to each."""
+
+    exact: Ints
+    rate: float
+
+
+class ExactLaw(NamedTuple):
+    """All outcomes of a mechanism on some records, their log probabilities, and their counts."""
+
+    outcomes: tuple[Hashable, ...]
+    logs: Floats
+    counts: tuple[TreeCounts, ...] = ()
+
+
+def small(points: int, n: int) -> Iterator[Records]:
+    """All data sets of n records on so many points; also all answers to n quantiles."""
+    return combinations_with_replacement(range(points), n)
+
+
+def view_of(records: Records, points: int) -> ArrayView:
+    """Records as a mechanism sees them."""
+    return ArrayView(np.array(records, dtype=np.int64), UniformGrid(0, points - 1, 1))
+
+
+class Explorer:
+    """Replays code along every sequence of its random choices, with their probabilities.
+
+    Every choice is answered as a script says; `advance` moves on to the next script.
+    """
+
+    def __init__(self) -> None:
+        self.script: list[int] = []
+        self.position = 0
+        self.probability = 1.0
+        self.options: list[int] = []
+
+    def choose(self, weights: Sequence[float]) -> int:
+        """Take the scripted choice, or the first possible one where the script ends."""
+        possible = [i for i, w in enumerate(weights) if w > 0]
+        if self.position == len(self.script):
+            self.script.append(0)
+            self.options.append(len(possible))
+        choice = possible[self.script[self.position]]
+        self.position += 1
+        self.probability *= weights[choice] / math.fsum(weights)
+        return choice
+
+    def advance(self) -> bool:
+        """Move to the next sequence of choices; False when all are done."""
+        while self.script and self.script[-1] + 1 == self.options[-1]:
+            self.script.pop()
+            self.options.pop()
+        if not self.script:
+            return False
+        self.script[-1] += 1
+        self.position, self.probability = 0, 1.0
+        return True
+
+
+LawOf = Callable[[Any, Records, int], ExactLaw]
+
+
+def stated(mechanism: Any, records: Records, points: int) -> ExactLaw:
     """The law that the mechanism states, over all answers."""
     law, answers = mechanism.law(view_of(records, points)), tuple(small(points, len(mechanism.q)))
     logs = np.array([law.log_probability(answer) for answer in answers])
-    return Law(answers, logs)
+    return ExactLaw(answers, logs)
 
 
-def of_counts(mechanism: AggTree, records: Records, points: int) -> Law:
+def of_counts(mechanism: AggTree, records: Records, points: int) -> ExactLaw:
     """One outcome: the counts of a tree."""
     view = view_of(records, points)
     counts = _counts(mechanism.tree(view, random.Random(0)), mechanism)
-    return Law(("tree",), np.zeros(1), (counts,))
+    return ExactLaw(("tree",), np.zeros(1), (counts,))
 
 
-def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> Law:
+def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw:
     """Every set of cells that can be cut, and the counts of the tree over it."""
     view, stages = view_of(records, points), mechanism.stages(points)
     rate = adaptive_tree.cutting_rate(stages.cut)
     size = len(records) if mechanism.size is None else mechanism.size
-    explorer, asked = Explorer(), list[cells.Ints]()
+    explorer, watched = Explorer(), list[Ints]()
 
     class Watched(cells.Rule):
-        def margin(self, counts: cells.Ints, depth: int) -> cells.Ints:
-            asked.append(super().margin(counts, depth))
-            return asked[-1]
+        def margin(self, counts: Ints, depth: int) -> Ints:
+            watched.append(super().margin(counts, depth))
+            return watched[-1]
 
-    def noise(_count: int) -> cells.Ints:
-        margins = asked.pop()
+    def noise(_count: int) -> Ints:
+        margins = watched.pop()
         chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
         return np.where(cut, 1 - margins, -margins)
 
     rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate))
-    outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[Counts]()
+    outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[TreeCounts]()
     while True:
-        found = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
-        edges, height, branching = adaptive_tree.leaves(found.start, points)
+        grown = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)
+        edges, height, branching = adaptive_tree.leaves(grown.start, points)
         counting = mechanism.counting(stages, height, branching)
         below = view.ranks(edges[1:-1])[0]
-        outcomes.append(tuple(found.start.tolist()))
+        outcomes.append(tuple(grown.start.tolist()))
         logs.append(math.log(explorer.probability))
         counts.append(_counts(counting.over(edges, below, view, random.Random(0)), counting))
         if not explorer.advance():
-            return Law(tuple(outcomes), np.array(logs), tuple(counts))
+            return ExactLaw(tuple(outcomes), np.array(logs), tuple(counts))
 
 
-def _counts(tree: ReleasedTree, counting: AggTree) -> Counts:
-    return Counts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
+def _counts(tree: ReleasedTree, counting: AggTree) -> TreeCounts:
+    return TreeCounts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
 
 
 def _chance_cut(x: int, rate: float) -> float:
@@ -88,7 +154,7 @@ def _chance_whole(x: int, rate: float) -> float:
     return _chance_cut(1 - x, rate)
 
 
-def of_fitted(mechanism: Fitted, records: Records, points: int) -> Law:
+def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
     """On a grid of few points nothing is asked, and a tree is taken."""
     assert points <= adaptive_tree.COARSE
     taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
@@ -96,7 +162,7 @@ def of_fitted(mechanism: Fitted, records: Records, points: int) -> Law:
     return of_cells(taken, records, points)
 
 
-def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
+def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:
     """One answer, around every noisy rank; beyond the windows of all records nothing changes."""
     view = view_of(records, points)
     plan = mechanism.plan(view.n, view.grid)
@@ -111,10 +177,10 @@ def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> Law:
         _, lengths, exponents = slice_quantiles.slots(window, cap, points, plan.slope)
         weights = np.repeat(heights[exponents], lengths)
         answers += chance * weights / weights.sum()
-    return Law(tuple(range(points)), np.log(answers))
+    return ExactLaw(tuple(range(points)), np.log(answers))
 
 
-def _noise_chances(moves: cells.Ints, rate: float) -> Sequence[float]:
+def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
     """P[z] of discrete Laplace noise for a run of moves; its ends stand for all beyond."""
     s = math.exp(-rate)
     inner = [(1 - s) / (1 + s) * math.exp(-rate * abs(move)) for move in moves[1:-1].tolist()]
@@ -123,7 +189,7 @@ def _noise_chances(moves: cells.Ints, rate: float) -> Sequence[float]:
     return [first, *inner, last]
 
 
-def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
+def of_keys(keys: PrivateKeys, n: int, most: int) -> ExactLaw:
     """Whether a group of n records is released, and with which count, up to that of `most`."""
     k, rate = keys.threshold, keys.epsilon
     weights = {z: math.exp(-rate * abs(z)) for z in range(-k, k + 1)}
@@ -131,7 +197,7 @@ def of_keys(keys: PrivateKeys, n: int, most: int) -> Law:
     shown = [weights.get(count - n, 0.0) / total if n else 0.0 for count in range(k + 1, k + most)]
     hidden = math.fsum(weights[z] for z in weights if n + z <= k) / total if n else 1.0
     with np.errstate(divide="ignore"):
-        return Law(("hidden", *range(k + 1, k + most)), np.log([hidden, *shown]))
+        return ExactLaw(("hidden", *range(k + 1, k + most)), np.log([hidden, *shown]))
 
 
 LAWS: dict[str, LawOf] = {

@@ -1,12 +1,11 @@
 """Spending checks: the parts of a budget, as exact fractions, are never more than the budget.
 
 Each mechanism's parts are priced by what its proof says of them, for budgets of any size, because
-what could be wrong here is rounding. A real release must state no more than was asked for either.
+what could be wrong here is rounding. A real release must state no more than its budget either.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import api
-from dpquantiles.auditing.checks import Check, Found
-from dpquantiles.auditing.exact import budgets
+from dpquantiles.auditing.checks import SINGLE, Check, Worst, budgets, stated
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import UniformGrid
-from dpquantiles.mechanisms import bracketed, registry, slice_quantiles
-from dpquantiles.mechanisms.count import counting_share, noise_rate
-from dpquantiles.mechanisms.private_keys import keys_share
+from dpquantiles.mechanisms import MECHANISMS, registry, slice_quantiles
+from dpquantiles.mechanisms.bracketed import RANK_SHARE
+from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.results import Release
 
 ADD_REMOVE = Neighbors.ADD_REMOVE
+CLAIM = "a budget"
 
 Q = (0.1, 0.5, 0.75)
 RECORDS = np.arange(64)
@@ -39,25 +39,19 @@ LEAST, MOST = 0.05, 1e3
 def checks(names: Iterable[str], count: int) -> Iterator[Check]:
     """The parts of so many budgets, and what real releases of each state."""
     for name in names:
-        for relation in registry.MECHANISMS[name].profile.neighbors:
-            yield _check(name, relation, partial(_worst, name, Neighbors(relation), count))
+        for relation in MECHANISMS[name].profile.neighbors:
+            run = partial(_worst, name, Neighbors(relation), count)
+            yield Check(name, relation, "spending", CLAIM, 1.0, run)
 
 
 def extra_checks(count: int) -> Iterator[Check]:
     """What is bought beside answers."""
-    yield _check("intervals", Neighbors.SWAP, partial(_worst_parts, intervals, count))
-    yield _check("private keys", ADD_REMOVE, partial(_worst_parts, private_keys, count))
-
-
-def _check(subject: str, relation: str, run: Callable[[], Found]) -> Check:
-    return Check(
-        subject=subject,
-        neighbors=str(relation),
-        method="spending",
-        claim="a budget",
-        limit=1.0,
-        run=run,
-    )
+    for subject, relation, parts in (
+        ("intervals", Neighbors.SWAP, intervals),
+        ("private keys", ADD_REMOVE, private_keys),
+    ):
+        run = partial(_worst_parts, parts, count)
+        yield Check(subject, str(relation), "spending", CLAIM, 1.0, run)
 
 
 def amounts(count: int) -> list[float]:
@@ -66,26 +60,26 @@ def amounts(count: int) -> list[float]:
     return [float(amount) for amount in np.exp(logs)]
 
 
-def _worst(name: str, relation: Neighbors, count: int) -> Found:
-    profile, worst, cases = registry.MECHANISMS[name].profile, Fraction(0), 0
-    for amount in amounts(count):
-        for stated in budgets(profile, amount):
-            budget = replace(stated, neighbors=relation)
-            for size in _sizes(name, relation):
-                for spent in shares_spent(name, budget, size):
-                    worst, cases = max(worst, spent), cases + 1
+def _worst(name: str, relation: Neighbors, count: int) -> Worst:
+    shares = [
+        share
+        for amount in amounts(count)
+        for budget in budgets(name, relation, amount)
+        for size in _sizes(name, relation)
+        for share in shares_spent(name, budget, size)
+    ]
     # A mechanism that refuses every budget has shown nothing.
-    return Found(worst if cases else math.inf, cases)
+    return Worst(max(shares, default=math.inf), len(shares))
 
 
-def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Found:
+def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Worst:
     shares = [parts(amount) for amount in amounts(count)]
-    return Found(max(shares), len(shares))
+    return Worst(max(shares), len(shares))
 
 
 def _sizes(name: str, relation: Neighbors) -> tuple[int | None, ...]:
     """Stated and bought numbers of records, as far as the mechanism takes them."""
-    uses = registry.MECHANISMS[name].profile.uses_size
+    uses = MECHANISMS[name].profile.uses_size
     if relation is Neighbors.SWAP or not uses:
         return (None,)
     return (len(RECORDS),) if name == "slice_quantiles" else (len(RECORDS), None)
@@ -95,33 +89,21 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
     """What the parts of a budget are of it, on each grid, and what a release states of it."""
     whole = Fraction(budget.amount)
     try:
-        mechanism = registry.build(name, budget, q=(0.5,) if name in ONE else Q, size=size)
-        release = api.quantiles(
-            RECORDS,
-            mechanism.q,
-            bounds=(0, 1000),
-            mechanism=mechanism.name,
-            neighbors=budget.neighbors,
-            size=size,
-            **_asked(budget),
-        )
+        q = SINGLE if name == "slice_quantiles" else Q
+        mechanism = registry.build(name, budget, q=q, size=size)
+        options = {"bounds": (0, 1000), "mechanism": name, "size": size, **stated(budget)}
+        release: Release = api.quantiles(RECORDS, q, **options)
     except ValueError:
         # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
         return
     assert release.guarantee is not None
     if release.guarantee.kind == budget.kind:
         yield Fraction(release.guarantee.amount) / whole
-    for points in POINTS:
-        for parts in PARTS.get(name, nothing)(mechanism, points):
+    for points in POINTS if name in PARTS else ():
+        for parts in PARTS[name](mechanism, points):
             yield sum(parts, Fraction(0)) / Fraction(mechanism.guarantee.amount)
 
 
-def _asked(budget: Guarantee) -> dict[str, Any]:
-    delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
-    return {budget.measure: budget.amount, **delta}
-
-
-ONE = ("slice_quantiles",)
 Parts = Iterator[tuple[Fraction, ...]]
 
 
@@ -130,16 +112,11 @@ def noise_price(budget: Guarantee, rate: float | Fraction) -> Fraction:
     return Fraction(rate) ** 2 / 2 if isinstance(budget, ZCDP) else Fraction(rate)
 
 
-def nothing(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
-    """Mechanisms that do not divide a budget."""
-    return iter(())
-
-
 def count_and_rest(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
     """A bought number of records, and what is left."""
-    if mechanism.neighbors is ADD_REMOVE and mechanism.size is None:
-        count, rest = counting_share(mechanism.guarantee)
-        yield noise_price(rest, count.epsilon), Fraction(rest.amount)
+    if mechanism.buys_size:
+        count, priced = mechanism.priced()
+        yield noise_price(mechanism.budget, count.rate), Fraction(priced.budget.amount)
 
 
 def even_rounds(mechanism: Any, points: int) -> Parts:
@@ -157,10 +134,10 @@ def levels(mechanism: Any, points: int) -> Parts:
 
 
 def stages(mechanism: Any, points: int) -> Parts:
-    """What is bought, asked and cut first, and what is left."""
+    """What a count, a question and the cells cost first, and what is left."""
     divided = [stage for stage in mechanism.stages(points) if stage is not None]
     yield tuple(Fraction(stage.amount) for stage in divided)
-    noisy = (noise_price(stage, noise_rate(stage)) for stage in divided[:-1])
+    noisy = (noise_price(stage, stage.noise_rate) for stage in divided[:-1])
     yield (*noisy, Fraction(divided[-1].amount))
 
 
@@ -196,19 +173,21 @@ PARTS: dict[str, Callable[[Any, int], Parts]] = {
     "above_threshold": walks,
     "slice_quantiles": noisy_rank,
 }
-"""By the name of the mechanism."""
+"""By the name of the mechanism; those that are not listed do not divide a budget."""
 
 
 def intervals(amount: float) -> Fraction:
     """Measured ranks and answers, of an epsilon and of a rho."""
     shares = []
     for budget in (PureDP(epsilon=amount), ZCDP(rho=amount)):
-        ranks, rest = bracketed.shares(budget)
-        shares.append((noise_price(budget, ranks) + Fraction(rest.amount)) / Fraction(amount))
+        ranks, rest = budget.split(RANK_SHARE)
+        noise = budget.neighbors.records * noise_price(budget, ranks.counting_rate())
+        shares.append((noise + Fraction(rest.amount)) / Fraction(amount))
     return max(shares)
 
 
 def private_keys(amount: float) -> Fraction:
     """The selection of groups, and their answers."""
-    selection, rest = keys_share(ApproxDP(epsilon=amount, delta=1e-6, neighbors=ADD_REMOVE))
-    return (Fraction(selection.epsilon) + Fraction(rest.epsilon)) / Fraction(amount)
+    budget = ApproxDP(epsilon=amount, delta=1e-6, neighbors=ADD_REMOVE)
+    selection, rest = PrivateKeys.bought(budget)
+    return (Fraction(selection.epsilon) + Fraction(rest.amount)) / Fraction(amount)

@@ -9,16 +9,20 @@ directions. On the third it is counted, and with p, p' its probabilities
 
 whenever a function is (epsilon, delta)-differentially private. The bound puts exact confidence
 bounds in place of both, so it is wrong with a chance of at most `risk`, however it was searched.
+
+A confidence bound on a probability is that of Clopper and Pearson: the probability at which as many
+hits, or more, have a chance of just `risk`. It holds for every true probability and any number of
+trials. The search uses Wilson's score, which is about the same and fast.
 """
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.auditing import proportions
 from dpquantiles.auditing.events import Labels, Look, looks
 from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.algebra import Floats
@@ -29,6 +33,9 @@ PARTS = 4
 """Of so many draws one orders the labels, one chooses the event, and the others test it."""
 
 LEAST_DRAWS = 8
+
+HALVINGS = 100
+"""Of the range in which a bound is searched."""
 
 
 class Evidence(NamedTuple):
@@ -45,8 +52,8 @@ class Evidence(NamedTuple):
     @property
     def epsilon(self) -> float:
         """The bound (1), and nothing where there is none."""
-        more = proportions.lower(self.more, self.trials, self.risk / 2) - self.delta
-        less = proportions.upper(self.less, self.trials, self.risk / 2)
+        more = lower(self.more, self.trials, self.risk / 2) - self.delta
+        less = upper(self.less, self.trials, self.risk / 2)
         return max(0.0, math.log(more / less)) if more > 0 else 0.0
 
     def __str__(self) -> str:
@@ -67,9 +74,9 @@ def evidence(one: Sequence[Any], other: Sequence[Any], delta: float, risk: float
     for look in looks([*one, *other], both == 0):
         counts = _counts(look, both, len(one))
         for direction in (counts, counts[::-1]):
-            found = _chosen(direction, int(trials[1]), delta, risk)
-            if best is None or found[0] > best[0]:
-                best = (found[0], look.name, direction[:, 2, found[1]].sum(axis=1))
+            bound, event = _chosen(direction, int(trials[1]), delta, risk)
+            if best is None or bound > best[0]:
+                best = (bound, look.name, direction[:, 2, event].sum(axis=1))
     assert best is not None
     more, less = best[2].tolist()
     return Evidence(best[1], more, less, int(trials[2]), delta, risk)
@@ -95,8 +102,46 @@ def _chosen(counts: Ints, trials: int, delta: float, risk: float) -> tuple[float
     hits: Floats = counts[:, 1, order].cumsum(axis=1).astype(np.float64)
     if not len(order):
         return 0.0, order
-    more = proportions.near(hits[0], trials, risk / 2)[0] - delta
-    less = proportions.near(hits[1], trials, risk / 2)[1]
+    more = near(hits[0], trials, risk / 2)[0] - delta
+    less = near(hits[1], trials, risk / 2)[1]
     bounds = np.log(np.maximum(more, 1e-300)) - np.log(less)
     best = int(np.argmax(bounds))
     return float(bounds[best]), order[: best + 1]
+
+
+def lower(hits: int, trials: int, risk: float) -> float:
+    """A number that the probability exceeds, with confidence 1 - risk."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS if hits else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(hits, trials, middle) <= risk else (low, middle)
+    return low
+
+
+def upper(hits: int, trials: int, risk: float) -> float:
+    """A number that the probability stays below, with confidence 1 - risk."""
+    return 1.0 - lower(trials - hits, trials, risk)
+
+
+def tail(hits: int, trials: int, p: float) -> float:
+    """P[at least so many hits], by adding up the probabilities on the shorter side."""
+    if hits <= 0 or p >= 1.0:
+        return 1.0
+    if p <= 0.0:
+        return 0.0
+    if hits < trials * p:
+        return 1.0 - tail(trials - hits + 1, trials, 1.0 - p)
+    ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
+    first = math.exp(ways + hits * math.log(p) + (trials - hits) * math.log1p(-p))
+    more = np.arange(hits, trials)
+    ratios = (trials - more) / (more + 1) * (p / (1.0 - p))  # of each probability to the one before
+    return first * (1.0 + float(np.cumprod(ratios).sum()))
+
+
+def near(hits: Floats, trials: int, risk: float) -> tuple[Floats, Floats]:
+    """About the same bounds for many counts at once, by Wilson's score: good enough to search."""
+    z = NormalDist().inv_cdf(1.0 - risk)
+    share, slack = hits / trials, z * z / trials
+    middle = share + slack / 2
+    spread = np.sqrt(slack * (share * (1.0 - share) + slack / 4))
+    return (middle - spread) / (1 + slack), (middle + spread) / (1 + slack)

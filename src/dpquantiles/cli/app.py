@@ -82,5 +82,5 @@ def _as_typed(message: str) -> str:
     return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
 
 
-def _rows_option(found: re.Match[str]) -> str:
-    return " ".join(filter(None, ("--max-rows-per-unit", found[1])))
+def _rows_option(match: re.Match[str]) -> str:
+    return " ".join(filter(None, ("--max-rows-per-unit", match[1])))

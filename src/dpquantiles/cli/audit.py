@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from dpquantiles import require
 from dpquantiles.auditing import audit as run_audit
 from dpquantiles.cli import screen
+from dpquantiles.cli.options import option
 from dpquantiles.present import audits
 
 REFUTED = 1
@@ -20,20 +21,13 @@ REFUTED = 1
 
 FORMATS = ("table", "json")
 
-Full = Annotated[
-    bool,
-    typer.Option("--full/--quick", help="Ten minutes of checks, or one."),
-]
+Full = Annotated[bool, option("--full/--quick", None, "Ten minutes of checks, or one.")]
 Names = Annotated[
-    list[str] | None,
-    typer.Option("--mechanism", "-m", metavar="NAME", help="Audit this one; several are allowed."),
+    list[str] | None, option("--mechanism -m", "NAME", "Audit this one; several are allowed.")
 ]
-Format = Annotated[
-    str, typer.Option("--format", "-f", metavar="FORMAT", help="How to write it: table, json.")
-]
+Format = Annotated[str, option("--format -f", "FORMAT", "How to write it: table, json.")]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to the screen."),
+    Path | None, option("--output -o", "FILE", "Write to this file, not to the screen.")
 ]
 
 
@@ -50,14 +44,14 @@ def audit(
     """
     require.choice(FORMATS, format=format)
     with _bar() as progress:
-        found = run_audit(mechanisms=mechanism, full=full, progress=progress)
-    written = found.to_json() if format == "json" else audits.text(found, screen.width())
+        result = run_audit(mechanisms=mechanism, full=full, progress=progress)
+    written = result.to_json() if format == "json" else audits.text(result, screen.width())
     if output is None:
         screen.result(written)
     else:
         screen.write(output, written)
-        screen.note(f"wrote the audit to '{output}': {audits.verdict(found)}")
-    if not found.passed:
+        screen.note(f"wrote the audit to '{output}': {audits.verdict(result)}")
+    if not result.passed:
         raise typer.Exit(REFUTED)
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from dpquantiles import api
 from dpquantiles.cli import arguments, screen
+from dpquantiles.cli.options import option
 from dpquantiles.data import flight_delays
 from dpquantiles.present import releases, tables, words
 from dpquantiles.results import Release
@@ -35,15 +35,9 @@ What to try next:
 
 Save = Annotated[
     Path | None,
-    typer.Option(
-        "--save",
-        metavar="FILE",
-        help="Write the data to this CSV file instead, one row per flight.",
-    ),
+    option("--save", "FILE", "Write the data to this CSV file instead, one row per flight."),
 ]
-Epsilon = Annotated[
-    str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="The privacy budget.")
-]
+Epsilon = Annotated[str, option("--epsilon -e", "NUMBER", "The privacy budget.")]
 
 
 def demo(save: Save = None, epsilon: Epsilon = "1") -> None:

@@ -1,18 +1,20 @@
 """`dpquantiles release --dry-run`: what would be read, its cost, and how accurate it will be."""
 
+from dataclasses import replace
+
 from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.ledger import charges
-from dpquantiles.ledger.books import RECORD
-from dpquantiles.mechanisms.count import counting_share
-from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.ledger.charges import RECORD
+from dpquantiles.mechanisms.count import COUNT_SHARE
+from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
 from dpquantiles.privacy import Neighbors
-from dpquantiles.run import Column, check_drawable, prepare
+from dpquantiles.run import Column, check_drawable, declared_columns, open_job
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
@@ -20,10 +22,10 @@ UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 def show_dry_run(job: Job) -> None:
     """Show a job of one column and its plan; no record is read and nothing is charged."""
-    prepared = prepare(job)
-    check_drawable(job, prepared)
-    ((name, column),) = prepared.columns.items()
-    rows = prepared.opened.rows(column.source) if column and _rows_are_public(job) else None
+    opened, grouping = open_job(job)
+    check_drawable(job, opened, grouping)
+    ((name, column),) = declared_columns(job, opened).items()
+    rows = opened.rows(column.source) if column and _rows_are_public(job) else None
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
     screen.result(_report(job, column, rows))
@@ -45,10 +47,11 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
         whose = "of a group" if job.by else "of records"
         screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
         if not swap:
-            _, budget = counting_share(budget)
+            _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
-    n = max(1, n)
-    return planned(budget, job.q, reference("even", n, grid), n, job.intervals)
+    n, auto = max(1, n), replace(job, mechanism=AUTO)
+    view = reference("even", n, grid)
+    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
 
 
 def _report(job: Job, column: Column | None, rows: int | None) -> str:
@@ -83,7 +86,7 @@ def _left(job: Job) -> str:
     ledger, unit = job.account.ledger, job.units.column or RECORD
     dataset, part = job.account.dataset, job.account.part
     left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
-    known = f"{charges.measure(ledger.budget)} = {left} remains of {charges.words(ledger.budget)}"
+    known = f"{ledger.budget.measure} = {left} remains of {charges.words(ledger.budget)}"
     fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
     return known if fits else f"{known}; a new request of this cost would be refused"
 

@@ -8,6 +8,7 @@ import typer
 
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.options import option
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import Ledger, inspection
 from dpquantiles.present import spending
@@ -23,22 +24,19 @@ ledger = typer.Typer(
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.", show_default=False)]
 Epsilon = Annotated[
     str | None,
-    typer.Option(
-        "--epsilon",
-        "-e",
-        metavar="NUMBER",
-        help="The budget of every data set, shared by all its releases; smaller is more private.",
+    option(
+        "--epsilon -e",
+        "NUMBER",
+        "The budget of every data set, shared by all its releases; smaller is more private.",
     ),
 ]
 Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", metavar="FILE", help="Write the spending over time as an SVG picture."),
+    Path | None, option("--plot", "FILE", "Write the spending over time as an SVG picture.")
 ]
 Head = Annotated[
-    str | None,
-    typer.Option("--head", metavar="HASH", help="A hash noted before: it must still be there."),
+    str | None, option("--head", "HASH", "A hash noted before: it must still be there.")
 ]
-Format = Annotated[str, typer.Option("--format", metavar="NAME", help="json or csv.")]
+Format = Annotated[str, option("--format", "NAME", "json or csv.")]
 
 EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Ledger.to_csv}
 
@@ -68,10 +66,10 @@ def create(
 @ledger.command()
 def show(file: File, plot: Plot = None) -> None:
     """Show what was spent on which data set, over time."""
-    found = Ledger(file)
+    opened = Ledger(file)
     if plot is not None:
-        screen.write(plot, spending.svg(found))
-    screen.result(screen.apart(spending.text(found, screen.width())))
+        screen.write(plot, spending.svg(opened))
+    screen.result(screen.apart(spending.text(opened, screen.width())))
 
 
 @ledger.command()

@@ -4,17 +4,13 @@ import json
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from dpquantiles.cli import screen
+from dpquantiles.cli import options, screen
 from dpquantiles.mechanisms import MECHANISMS
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
-
-def mechanisms(as_json: AsJson = False) -> None:
+def mechanisms(as_json: options.AsJson = False) -> None:
     """List the mechanisms: budgets, neighbors, cost, and when to use each."""
     profiles = {name: asdict(mechanism.profile) for name, mechanism in MECHANISMS.items()}
     if as_json:

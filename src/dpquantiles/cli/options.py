@@ -1,9 +1,15 @@
-"""The options of `dpquantiles release`, with their help."""
+"""The options of commands, with their help. Those of one command stand beside it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+
+def option(flags: str, metavar: str | None, help: str) -> Any:
+    """An option, by its flags with blanks between, what stands for its value, and its help."""
+    return typer.Option(*flags.split(), metavar=metavar, help=help)
+
 
 File = Annotated[
     str | None,
@@ -16,209 +22,180 @@ File = Annotated[
 ]
 Sql = Annotated[
     str | None,
-    typer.Option(
-        "--sql", metavar="SELECT", help="In place of a file: the result of this query, by DuckDB."
-    ),
+    option("--sql", "SELECT", "In place of a file: the result of this query, by DuckDB."),
 ]
 Database = Annotated[
-    str | None,
-    typer.Option(
-        "--database", metavar="FILE", help="With --sql: a DuckDB database, opened read-only."
-    ),
+    str | None, option("--database", "FILE", "With --sql: a DuckDB database, opened read-only.")
 ]
 DryRun = Annotated[
     bool,
-    typer.Option(
+    option(
         "--dry-run",
-        help="Show what would be read, what it would cost and how accurate it would be; read no "
-        "record.",
+        None,
+        "Show what would be read, what it would cost and how accurate it would be; read no record.",
     ),
 ]
-Column = Annotated[
-    str, typer.Option("--column", "-c", metavar="NAME", help="The column.", show_default=False)
-]
+Column = Annotated[str, option("--column -c", "NAME", "The column.")]
 Quantiles = Annotated[
     list[str],
-    typer.Option(
-        "-q",
-        "--quantiles",
-        metavar="LIST",
-        help="Numbers between 0 and 1 (0.25,0.5,0.75), names (median, quartiles, deciles, "
+    option(
+        "-q --quantiles",
+        "LIST",
+        "Numbers between 0 and 1 (0.25,0.5,0.75), names (median, quartiles, deciles, "
         "percentiles) or ranges (0.1:0.9:0.1).",
-        show_default=False,
     ),
 ]
 Epsilon = Annotated[
     str | None,
-    typer.Option(
-        "--epsilon",
-        "-e",
-        metavar="NUMBER",
-        help="The privacy budget, shared by all quantiles; smaller is more private.",
+    option(
+        "--epsilon -e",
+        "NUMBER",
+        "The privacy budget, shared by all quantiles; smaller is more private.",
     ),
 ]
 Delta = Annotated[
     str | None,
-    typer.Option(
-        "--delta", metavar="NUMBER", help="With --epsilon, for (epsilon, delta) mechanisms: 1e-6."
-    ),
+    option("--delta", "NUMBER", "With --epsilon, for (epsilon, delta) mechanisms: 1e-6."),
 ]
 Rho = Annotated[
-    str | None,
-    typer.Option(
-        "--rho", metavar="NUMBER", help="In place of --epsilon: a budget in zCDP, such as 0.5."
-    ),
+    str | None, option("--rho", "NUMBER", "In place of --epsilon: a budget in zCDP, such as 0.5.")
 ]
 Bounds = Annotated[
     tuple[str, str] | None,
-    typer.Option(
+    option(
         "--bounds",
-        metavar="LOW HIGH",
-        help="Where values may lie, known without looking at the data. Not needed, but they help "
+        "LOW HIGH",
+        "Where values may lie, known without looking at the data. Not needed, but they help "
         "when data are few.",
     ),
 ]
 Resolution = Annotated[
-    str | None,
-    typer.Option(
-        "--resolution", metavar="STEP", help="The distance between neighboring answers: 0.5, 7d."
-    ),
+    str | None, option("--resolution", "STEP", "The distance between neighboring answers: 0.5, 7d.")
 ]
 Type = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--type",
-        metavar="NAME",
-        help="The column's type: int, float, bool, decimal, date, datetime, timedelta. "
-        "By default the file tells; it counts as public.",
+        "NAME",
+        "The column's type: int, float, bool, decimal, date, datetime, timedelta. By default "
+        "the file tells; it counts as public.",
     ),
 ]
 NeighborsName = Annotated[
     str,
-    typer.Option(
+    option(
         "--neighbors",
-        metavar="NAME",
-        help="swap protects what a record holds, add-remove also whether it is there.",
+        "NAME",
+        "swap protects what a record holds, add-remove also whether it is there.",
     ),
 ]
 Size = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--size",
-        metavar="N",
-        help="Under add-remove, how many records there are, if that is public and known to within "
-        "about 50/epsilon: further off, answers are random. Without it a fifth of epsilon buys a "
-        "private count.",
+        "N",
+        "Under add-remove, how many records there are, if that is public and known to within "
+        "about 50/epsilon: further off, answers are random. Without it a fifth of epsilon buys "
+        "a private count.",
     ),
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--missing",
-        metavar="POLICY",
-        help="What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
+        "POLICY",
+        "What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
     ),
 ]
 By = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--by",
-        metavar="NAME",
-        help="A column that divides the table into groups, each with its own quantiles; may be "
-        "given several times.",
-        show_default=False,
+        "NAME",
+        "A column that divides the table into groups, each with its own quantiles; may be given "
+        "several times.",
     ),
 ]
 Keys = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--keys",
-        metavar="FILE",
-        help="With --by, the groups to answer for, which must be public: a CSV file with the "
-        "columns of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
+        "FILE",
+        "With --by, the groups to answer for, which must be public: a CSV file with the columns "
+        "of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
         "add-remove), which finds groups by a selection that is paid for.",
-        show_default=False,
     ),
 ]
 Unit = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--unit",
-        metavar="NAME",
-        help="The column that names whom rows belong to, whose rows are then protected together.",
-        show_default=False,
+        "NAME",
+        "The column that names whom rows belong to, whose rows are then protected together.",
     ),
 ]
 MaxRowsPerUnit = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--max-rows-per-unit",
-        metavar="N",
-        help="How many rows of a unit count, at most; 1 unless said otherwise.",
-        show_default=False,
+        "N",
+        "How many rows of a unit count, at most; 1 unless said otherwise.",
     ),
 ]
 Mechanism = Annotated[
     str,
-    typer.Option(
+    option(
         "--mechanism",
-        metavar="NAME",
-        help="The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists "
-        "them.",
+        "NAME",
+        "The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists them.",
     ),
 ]
 Intervals = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--intervals",
-        metavar="LEVEL",
-        help="Intervals that hold each true quantile with this chance, such as 0.95; a third of "
-        "the budget measures what they rest on.",
+        "LEVEL",
+        "Intervals that hold each true quantile with this chance, such as 0.95; a third of the "
+        "budget measures what they rest on.",
     ),
 ]
 IntervalsOf = Annotated[
     str,
-    typer.Option(
+    option(
         "--intervals-of",
-        metavar="NAME",
-        help="Whose quantiles they hold: data, or population, which covers sampling too.",
+        "NAME",
+        "Whose quantiles they hold: data, or population, which covers sampling too.",
     ),
 ]
 Seed = Annotated[
-    str | None,
-    typer.Option("--seed", metavar="N", help="For tests only: a repeatable result, NOT private."),
+    str | None, option("--seed", "N", "For tests only: a repeatable result, NOT private.")
 ]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format", metavar="NAME", help="text, json or csv. Default: text, json when piped."
-    ),
+    str | None, option("--format", "NAME", "text, json or csv. Default: text, json when piped.")
 ]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option(
-        "--ledger",
-        metavar="FILE",
-        help="Charge this ledger before the data are read; see dpquantiles ledger.",
+    option(
+        "--ledger", "FILE", "Charge this ledger before the data are read; see dpquantiles ledger."
     ),
 ]
 Dataset = Annotated[
-    str | None,
-    typer.Option("--dataset", metavar="NAME", help="With --ledger, whose budget is charged."),
+    str | None, option("--dataset", "NAME", "With --ledger, whose budget is charged.")
 ]
 Part = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--part",
-        metavar="NAME=LABEL",
-        help="With --ledger, which disjoint part of the data set the file is: region=north.",
+        "NAME=LABEL",
+        "With --ledger, which disjoint part of the data set the file is: region=north.",
     ),
 ]
 RequestId = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--request-id",
-        metavar="ID",
-        help="With --ledger, a name for this release: asked again, it is not charged again.",
+        "ID",
+        "With --ledger, a name for this release: asked again, it is not charged again.",
     ),
 ]
+AsJson = Annotated[bool, option("--json", None, "As JSON.")]

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dpquantiles import require
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
@@ -22,39 +21,30 @@ from dpquantiles.written import grid_for, value
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """Types that bounds may state by how they are written, in the order in which they are tried."""
 
-Size = Annotated[
-    str, typer.Option("--size", metavar="N", help="How many records.", show_default=False)
-]
+Size = Annotated[str, option("--size", "N", "How many records.")]
 Data = Annotated[
-    str,
-    typer.Option(
-        "--data",
-        metavar="NAME",
-        help="What records are assumed to be: even, smooth, clustered, tied.",
-    ),
+    str, option("--data", "NAME", "What records are assumed to be: even, smooth, clustered, tied.")
 ]
 Spread = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--spread",
-        metavar="SHARE",
-        help="Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
+        "SHARE",
+        "Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
     ),
 ]
 RankError = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--rank-error",
-        metavar="SHARE",
-        help="In place of --epsilon: find the smallest one whose 95 % error is this share of the "
+        "SHARE",
+        "In place of --epsilon: find the smallest one whose 95 % error is this share of the "
         "records, such as 0.01.",
     ),
 ]
 Plot = Annotated[
-    Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw error against epsilon to this SVG file."),
+    Path | None, option("--plot", "FILE", "Draw error against epsilon to this SVG file.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def plan(
@@ -73,42 +63,44 @@ def plan(
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show how accurate a release will be; reads no data and spends nothing.
 
     Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
     """
-    asked = arguments.quantiles(",".join(q))
+    quantiles = arguments.quantiles(",".join(q))
     n = require.count(minimum=1, size=arguments.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
-    held = None if spread is None else _spread(spread, grid)
+    part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
-        epsilon = _enough(rank_error, epsilon, rho, delta, asked, n, grid, neighbors, data, held)
+        epsilon = _enough(
+            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part
+        )
     budget = arguments.budget(epsilon, delta, rho, neighbors)
     beside = arguments.intervals(intervals, intervals_of)
-    found = planned(budget, asked, reference(data, n, grid, held), n, beside)
-    show(found, plot, as_json=as_json)
+    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
+    show(result, plot, as_json=as_json)
 
 
 def show(
-    found: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
+    shown: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
 ) -> None:
     """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
-    name = mechanism if mechanism in {estimate.mechanism for estimate in found.table} else AUTO
+    name = mechanism if mechanism in {estimate.mechanism for estimate in shown.table} else AUTO
     if plot is not None:
-        screen.write(plot, plans.svg(found, found.curve(name)))
+        screen.write(plot, plans.svg(shown, shown.curve(name)))
         screen.note(f"drew error against budget to '{plot}'")
     if as_json:
-        screen.result(found.to_json())
+        screen.result(shown.to_json())
         return
     width = screen.width()
     lines = [
-        plans.text(found, width, name),
+        plans.text(shown, width, name),
         "",
-        f"Error against budget, {found[name].mechanism}:",
+        f"Error against budget, {shown[name].mechanism}:",
         "",
-        *plans.bars(found.curve(name), found.size, width // 3),
+        *plans.bars(shown.curve(name), shown.size, width // 3),
     ]
     screen.result("\n".join(lines))
 
@@ -148,7 +140,7 @@ def _enough(
     """The smallest epsilon, said and handed on."""
     if epsilon is not None or rho is not None:
         raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
-    found = epsilon_for(
+    enough = epsilon_for(
         rank_error=arguments.number("rank_error", rank_error, "0.01"),
         size=size,
         q=q,
@@ -158,5 +150,5 @@ def _enough(
         data=require.choice(SHAPES, data=data),
         spread=spread,
     )
-    screen.note(f"epsilon = {found:g} is the smallest with a 95 % rank error of {rank_error}")
-    return f"{found:.17g}"
+    screen.note(f"epsilon = {enough:g} is the smallest with a 95 % rank error of {rank_error}")
+    return f"{enough:.17g}"

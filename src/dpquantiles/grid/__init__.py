@@ -5,10 +5,15 @@ privacy and never raises. `decode` maps steps back to values of the grid's type,
 `encode(decode(i)) == i` for every step i.
 """
 
-from dpquantiles.grid.default import default_grid, require_grid
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.held import Held, precision, precision_notes
 from dpquantiles.grid.protocol import Grid
+from dpquantiles.grid.typed import (
+    TypedGrid,
+    default_grid,
+    precision,
+    precision_notes,
+    require_grid,
+)
 from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
 
 __all__ = [
@@ -16,7 +21,7 @@ __all__ = [
     "MOST_STEPS",
     "FloatGrid",
     "Grid",
-    "Held",
+    "TypedGrid",
     "UniformGrid",
     "default_grid",
     "precision",

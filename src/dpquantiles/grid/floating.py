@@ -23,7 +23,7 @@ class FloatGrid:
     """The floating-point numbers in their own order: no bounds needed.
 
     Real numbers use all finite float32 values. The integral variant uses every integer up to
-    2**53 and, beyond, those that float64 holds. Bounds, where known, cut the grid.
+    2**53 and, beyond, those that float64 holds. Bounds, where stated, cut the grid.
     """
 
     lower: Any = None

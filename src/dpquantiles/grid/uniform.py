@@ -61,9 +61,9 @@ class UniformGrid:
         size = (high - low) // width + 1
         parts = math.lcm(low.denominator, width.denominator)
         first, stride = int(low * parts), int(width * parts)
-        settled = {"kind": kind, "size": size, "width": width, "_low": low}
-        settled |= {"_first": first, "_stride": stride, "_parts": parts}
-        for name, value in settled.items():
+        derived = {"kind": kind, "size": size, "width": width, "_low": low}
+        derived |= {"_first": first, "_stride": stride, "_parts": parts}
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
         check_ends(self, self.lower, self.upper)
 

@@ -5,8 +5,8 @@ grid is always cut; below it a cell of depth d with c records is cut where
 
     max(1 - toll, c - least - (d - 1) toll) + z >= 1                                           (1)
 
-z being fresh noise. Every level asks for `toll` records more, so that on the way to one record only
-few cells are close calls; a cell far from enough records is treated as if it missed by `toll` - 1.
+where z is fresh noise. Every level needs `toll` records more, so that on the way to one record only
+few cells are close calls. A cell with far too few records counts as if it missed by `toll` - 1.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 BRANCHING = 4
 MOST_CELLS = 1 << 20
-"""A level that would lead to more cells of a partition is left whole, and growing ends."""
+"""Growing ends before a level that would lead to more cells in a partition."""
 
 
 class Rule(NamedTuple):
@@ -41,7 +41,7 @@ class Cells(NamedTuple):
     partition: Ints
     start: Ints
     below: Ints
-    held: Ints
+    inside: Ints
 
 
 def height(points: int) -> int:
@@ -66,14 +66,14 @@ def grown(
     for depth in range(levels):
         cut = np.ones(len(cells.start), dtype=bool)
         if depth > 0:
-            cut = rule.margin(cells.held, depth) + noise(len(cut)) >= 1
+            cut = rule.margin(cells.inside, depth) + noise(len(cut)) >= 1
         kept = sum(len(level.start) for level in whole) + len(cut)
         if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
             break
         whole.append(_chosen(cells, ~cut))
         cells = _parts(_chosen(cells, cut), BRANCHING ** (levels - depth - 1), points, below)
-    found = Cells(*(np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True)))
-    return _chosen(found, np.lexsort((found.start, found.partition)))
+    grown_cells = Cells(*(np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True)))
+    return _chosen(grown_cells, np.lexsort((grown_cells.start, grown_cells.partition)))
 
 
 def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:
@@ -87,5 +87,5 @@ def _parts(cells: Cells, width: int, points: int, below: Callable[[Ints], Ints])
     start, lower = cells.start[which] + width * part, cells.below[which]
     lower[part > 0] = below(start[part > 0])
     # A part ends where the next one begins, or with the cell.
-    upper = np.where(part == last[which], (cells.below + cells.held)[which], np.roll(lower, -1))
+    upper = np.where(part == last[which], (cells.below + cells.inside)[which], np.roll(lower, -1))
     return Cells(cells.partition[which], start, lower, upper - lower)

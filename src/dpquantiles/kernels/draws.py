@@ -202,9 +202,9 @@ def geometrics(bits: Bits, rate: Fraction, count: int) -> NDArray[np.int64]:
     length = min(DIGIT, math.ceil(32 / (rate * place)))
     left = np.arange(count)
     while len(left):
-        found = _categories(bits, rate * place, length, False, len(left))
-        drawn[left] += place * found
-        left = left[found == length]
+        digits = _categories(bits, rate * place, length, False, len(left))
+        drawn[left] += place * digits
+        left = left[digits == length]
     return drawn
 
 
@@ -219,10 +219,10 @@ def _categories(
     bounds = np.array(cumulative(rate, length, closed, WORD), dtype=np.uint64)
     row = bits.getrandbits(64 * count).to_bytes(8 * count, "little")
     words = np.frombuffer(row, dtype="<u8") >> np.uint64(64 - WORD)
-    found = np.searchsorted(bounds, words, side="left")
-    for index in np.flatnonzero(found < np.searchsorted(bounds, words, side="right")).tolist():
-        found[index] = _refined(bits, rate, length, closed, int(words[index]))
-    return found.astype(np.int64)
+    passed = np.searchsorted(bounds, words, side="left")
+    for index in np.flatnonzero(passed < np.searchsorted(bounds, words, side="right")).tolist():
+        passed[index] = _refined(bits, rate, length, closed, int(words[index]))
+    return passed.astype(np.int64)
 
 
 def _refined(bits: Bits, rate: Fraction, length: int, closed: bool, number: int) -> int:
@@ -232,9 +232,9 @@ def _refined(bits: Bits, rate: Fraction, length: int, closed: bool, number: int)
         width += WORD
         number = number << WORD | bits.getrandbits(WORD)
         bounds = cumulative(rate, length, closed, width)
-        found = bisect_left(bounds, number)
-        if found == bisect_right(bounds, number):
-            return found
+        passed = bisect_left(bounds, number)
+        if passed == bisect_right(bounds, number):
+            return passed
 
 
 @lru_cache(maxsize=64)
@@ -243,7 +243,7 @@ def cumulative(rate: Fraction, length: int, closed: bool, width: int) -> tuple[i
 
     For k = 1 .. length, 1 - exp(-rate k); a closed digit has no outcome beyond `length` - 1, so
     they are divided by 1 - exp(-rate length) and the last one, which is 1, is left out. They are
-    irrational, so enough decimals settle every floor.
+    irrational, so enough decimals determine every floor.
     """
     digits = 30 + width // 3
     while True:

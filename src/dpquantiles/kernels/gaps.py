@@ -14,7 +14,7 @@ AXES = 2
 """The strip is at most this many axes long; past its end, what is still open moves to its start."""
 
 LIFT = 600.0
-"""How far above one doubles are held over their scale; one step raises them by at most 50 nats."""
+"""Doubles add up to exp(LIFT) times their scale; one step raises them by at most 50 nats."""
 
 MOST_ANSWERS = 1500
 """What underflows, by over LIFT + 700 nats, stays 40 nats below all else for so many answers."""
@@ -38,7 +38,7 @@ class OpenGaps:
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
         self._answers = np.arange(1.0, most + 1)[:, None]
         self._growth = np.empty((most, strip))
-        self._held = np.zeros((len(targets) if most else 0, strip))
+        self._open = np.zeros((len(targets) if most else 0, strip))
         self._offset = 0
 
     def step(self, row: int, once: Floats, free: Floats) -> Floats:
@@ -49,7 +49,7 @@ class OpenGaps:
         """
         length = self._length
         repeated = np.full(length, self._decay.algebra.zero)
-        if not len(self._held):
+        if not len(self._open):
             return repeated
         first = self._first[row]
         advance = int(self._targets[row] - self._targets[row - 1]) if first < row else length
@@ -62,9 +62,9 @@ class OpenGaps:
             reached = self._targets[row] - length + start
             low = int(self._targets.searchsorted(reached, side="right")) if start else first
             ranks = slice(self._offset + start, self._offset + stop)
-            held = self._held[low:row, ranks]
-            held *= self._growth[row - low - 1 :: -1, ranks]
-            repeated[start:stop] = self._faded(held, ranks, advance, once[start:stop])
+            open_mass = self._open[low:row, ranks]
+            open_mass *= self._growth[row - low - 1 :: -1, ranks]
+            repeated[start:stop] = self._faded(open_mass, ranks, advance, once[start:stop])
         self._enter(row, slice(self._offset, self._offset + length), advance, once)
         return repeated
 
@@ -72,30 +72,30 @@ class OpenGaps:
         """Row a - 1: by how much one more answer beside a others multiplies the vectors."""
         return np.asarray((free + self._answers) / (self._answers + 1.0))
 
-    def _faded(self, held: Floats, ranks: slice, advance: int, once: Floats) -> Floats:  # noqa: ARG002
-        """Let what is held fade over an advance of the targets; its mass by rank."""
-        held *= self._decay.fall[advance]
-        return np.asarray(np.add.reduce(held))
+    def _faded(self, open_mass: Floats, ranks: slice, advance: int, once: Floats) -> Floats:  # noqa: ARG002
+        """Let open gaps fade over an advance of the targets; their mass by rank."""
+        open_mass *= self._decay.fall[advance]
+        return np.asarray(np.add.reduce(open_mass))
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:  # noqa: ARG002
-        """Hold the mass that enters at a step."""
-        self._held[row, ranks] = once
+        """Keep the mass that enters at a step."""
+        self._open[row, ranks] = once
 
     def _move(self, row: int, advance: int) -> None:
         """Bring the step's axis onto the strip; what it shares with earlier ones comes along."""
         kept = self._length - advance
         self._offset += advance
-        if kept and self._offset + self._length <= self._held.shape[1]:
+        if kept and self._offset + self._length <= self._open.shape[1]:
             return
         shared, rows = slice(self._offset, self._offset + kept), slice(self._first[row], row)
-        self._held[rows, :kept] = self._held[rows, shared].copy()
-        self._held[rows, kept:] = 0.0
+        self._open[rows, :kept] = self._open[rows, shared].copy()
+        self._open[rows, kept:] = 0.0
         self._growth[:, :kept] = self._growth[:, shared].copy()
         self._offset = 0
 
 
 class ScaledGaps(OpenGaps):
-    """For masses as logarithms: what is held are doubles over a scale that every rank has.
+    """For masses as logarithms: open gaps are doubles over a scale of their rank.
 
     They add up to exp(LIFT), and one that underflows never matters again: an older gap grows no
     faster than a newer one, and a newer one at most 2**(m + 1) times as fast, m the answers.
@@ -103,19 +103,19 @@ class ScaledGaps(OpenGaps):
 
     def __init__(self, targets: NDArray[np.int64], length: int, decay: Decay) -> None:
         super().__init__(targets, length, decay)
-        self._log_scale = np.empty(self._held.shape[1])
+        self._log_scale = np.empty(self._open.shape[1])
 
-    def _faded(self, held: Floats, ranks: slice, advance: int, once: Floats) -> Floats:
+    def _faded(self, open_mass: Floats, ranks: slice, advance: int, once: Floats) -> Floats:
         faded = self._log_scale[ranks] + self._decay.fall[advance]
-        mass = faded + np.log(np.add.reduce(held))
+        mass = faded + np.log(np.add.reduce(open_mass))
         self._log_scale[ranks] = _scale(np.logaddexp(once, mass))
-        held *= np.exp(faded - self._log_scale[ranks])
+        open_mass *= np.exp(faded - self._log_scale[ranks])
         return np.asarray(mass)
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:
         fresh = slice(ranks.stop - advance, ranks.stop)
         self._log_scale[fresh] = _scale(once[len(once) - advance :])
-        self._held[row, ranks] = np.exp(once - self._log_scale[ranks])
+        self._open[row, ranks] = np.exp(once - self._log_scale[ranks])
 
     def _move(self, row: int, advance: int) -> None:
         shared = slice(self._offset + advance, self._offset + self._length)

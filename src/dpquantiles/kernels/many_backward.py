@@ -95,13 +95,13 @@ class Walks:
         vectors, faded_from = np.ones(len(who)), self.columns.targets[k - 1, column]
         for j in range(k):
             step, target = self.steps[k - 1 - j], self.columns.targets[k - 1 - j, column]
-            held = rank - step.first < len(step.entering)
-            if not held.any():
+            on_axis = rank - step.first < len(step.entering)
+            if not on_axis.any():
                 break
             vectors = vectors * ((points + j) / (j + 1.0))
             fade = self.factors.fall[faded_from - target]
-            entering = step.entering[(rank - step.first)[held], column[held]]
-            terms[j, held] = vectors[held] * (entering * fade[held])
+            entering = step.entering[(rank - step.first)[on_axis], column[on_axis]]
+            terms[j, on_axis] = vectors[on_axis] * (entering * fade[on_axis])
             if step.unit is not None:
                 vectors = np.minimum(vectors * fade / step.unit[column], MOST_VECTORS)
                 faded_from = target
@@ -112,14 +112,14 @@ class Walks:
         column = self.column[who]
         advance = self.columns.targets[k - 1, column] - self.columns.targets[k - 2, column]
         before, moves = self.steps[k - 2], standing != INTERIOR
-        found, tied = rank - advance, np.zeros(len(who), dtype=bool)
+        earlier, tied = rank - advance, np.zeros(len(who), dtype=bool)
         weights = self._sources(before, column[moves], rank[moves], advance[moves], standing[moves])
         if weights.shape[1]:
-            found[moves] = before.first + many_draws.weighted(self.bits, weights)
-        tied[moves] = (found[moves] == rank[moves]) & (standing[moves] != LOWER)
+            earlier[moves] = before.first + many_draws.weighted(self.bits, weights)
+        tied[moves] = (earlier[moves] == rank[moves]) & (standing[moves] != LOWER)
         how = np.full(len(who), UPPER)
-        how[~tied] = self._standing(k - 1, who[~tied], found[~tied])
-        return found, how
+        how[~tied] = self._standing(k - 1, who[~tied], earlier[~tied])
+        return earlier, how
 
     def _sources(
         self, before: Step, column: Ints, rank: Ints, advance: Ints, standing: Ints

@@ -1,4 +1,4 @@
-"""Exact draws for many data sets at once: the draws of `draws`, one per column, from words of bits.
+"""Exact draws for many data sets at once, one per column: those of `draws`, from words of bits.
 
 A coin compares one word of 64 random bits with its probability. Only when they agree in all 64 bits
 are more bits needed, so nearly all coins of a batch are tossed together, and all of them exactly.
@@ -36,7 +36,7 @@ def coins(bits: Bits, probability: Floats) -> Bools:
 
 
 def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
-    """True with probability first / (first + second), for masses held as doubles."""
+    """True with probability first / (first + second), for masses given as doubles."""
     lighter, heavier = np.minimum(first, second), np.maximum(first, second)
     odds = np.divide(lighter, heavier, out=np.zeros_like(lighter), where=heavier > 0)
     chosen = coins(bits, odds / (1.0 + odds))
@@ -47,7 +47,7 @@ def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
 
 
 def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> Bools:
-    """As `choose_first`, for masses held as logarithms, of which one may be nothing."""
+    """As `choose_first`, for logarithms of masses, one of which may be zero."""
     log_odds = -np.abs(log_first - log_second)
     odds = np.exp(log_odds)
     chosen = coins(bits, odds / (1.0 + odds))
@@ -81,11 +81,11 @@ def weighted(bits: Bits, weights: Floats) -> Ints:
 def below(bits: Bits, bounds: Ints) -> Ints:
     """Uniform integers in 0 .. bound-1 for every bound, by rejection."""
     spare = np.array([64 - (bound - 1).bit_length() for bound in bounds.tolist()], dtype=np.uint64)
-    found = np.zeros(len(bounds), dtype=np.int64)
+    integers = np.zeros(len(bounds), dtype=np.int64)
     left = np.arange(len(bounds))
     while len(left):
         # A shift by all 64 bits has no meaning in C, so it is made in two.
         drawn = words(bits, len(left)) >> np.uint64(1) >> (spare[left] - np.uint64(1))
-        found[left] = drawn.astype(np.int64)
-        left = left[found[left] >= bounds[left]]
-    return found
+        integers[left] = drawn.astype(np.int64)
+        left = left[integers[left] >= bounds[left]]
+    return integers

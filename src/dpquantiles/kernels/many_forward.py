@@ -1,6 +1,6 @@
 """The forward pass of JointExp for many data sets at once, one per column.
 
-The same masses as in `forward`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
+The same masses as in `joint`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
 instead of the error: row r of step k is the error r - T_k. Targets then differ from column to
 column without moving the cells of a gap, whose rank stays. Masses are doubles. Releases choose a
 unit in which none of them can overflow or underflow where it matters; plans rescale every step.
@@ -62,7 +62,7 @@ class Factors(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The masses of one step, from rank `first` on; names as in `forward.Masses`."""
+    """The masses of one step, from rank `first` on; names as in `joint.Masses`."""
 
     first: int
     total: Floats
@@ -174,9 +174,9 @@ def _from_step(columns: Columns, k: int, rows: range, before: Step, factors: Fac
     mass[: len(before.total)] = before.total
     skipped = rows.start - before.first
     down = _window(mass, advance, factors.fall)[skipped:]
-    held = len(before.upper) - skipped
-    if held > 0:
-        down[:held] += before.upper[skipped:] * factors.fall[advance]
+    shared = len(before.upper) - skipped
+    if shared > 0:
+        down[:shared] += before.upper[skipped:] * factors.fall[advance]
     reached = _lag(_prefix(mass, factors), advance, skipped - 1)
     return down, reached[1:], reached[:-1], _lag(mass, advance, skipped)
 
@@ -189,7 +189,7 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
     """
     block = np.zeros_like(mass)
     block[1:] = mass[:-1]
-    found, length = np.zeros_like(mass), np.zeros_like(advance)
+    sums, length = np.zeros_like(mass), np.zeros_like(advance)
     # Beyond all rows a window only fades.
     beyond = np.maximum(advance - len(mass), 0)
     advance, size = advance - beyond, 1
@@ -197,14 +197,14 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
         wanted = (advance & size) > 0
         if wanted.any():
             joined = block * fall[length]
-            joined[size:] += found[:-size] if size < len(found) else 0.0
+            joined[size:] += sums[:-size] if size < len(sums) else 0.0
             if wanted.all():
-                found = joined
+                sums = joined
             else:
-                np.copyto(found, joined, where=wanted)
+                np.copyto(sums, joined, where=wanted)
             length = length + size * wanted
         if 2 * size > int(advance.max()):
-            return found * fall[beyond] if beyond.any() else found
+            return sums * fall[beyond] if beyond.any() else sums
         joined = block * fall[size]
         joined[size:] += block[:-size]
         block, size = joined, 2 * size
@@ -254,9 +254,9 @@ def _gap(
     advance, and C(w + j - 1, j) = C(w + j - 2, j - 1) (w + j - 1) / j.
     """
     skipped = rows.start - steps[-1].first if steps else 0
-    copies[:] = [held[skipped:] for held in copies if len(held) > skipped]
-    for j, held in enumerate(copies, start=2):
-        moved = held * (fade / j)
+    copies[:] = [term[skipped:] for term in copies if len(term) > skipped]
+    for j, term in enumerate(copies, start=2):
+        moved = term * (fade / j)
         moved *= points[: len(moved)] + (j - 1)
         copies[j - 2] = moved
     copies.insert(0, entering * points)

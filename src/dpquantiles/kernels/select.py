@@ -18,21 +18,21 @@ CHUNK = 1 << 16
 """Records per pass through the cache."""
 
 
-class Run(NamedTuple):
+class PositionRun(NamedTuple):
     """Consecutive positions start .. stop-1 of the sorted order."""
 
     start: int
     stop: int
 
 
-def runs_of(index: Ints) -> list[Run]:
+def runs_of(index: Ints) -> list[PositionRun]:
     """Ascending positions as runs of consecutive ones."""
     if not len(index):
         return []
     breaks = np.flatnonzero(np.diff(index) > 1) + 1
     starts = index[np.concatenate([[0], breaks])]
     stops = index[np.concatenate([breaks - 1, [len(index) - 1]])] + 1
-    return [Run(*run) for run in zip(starts.tolist(), stops.tolist(), strict=True)]
+    return [PositionRun(*run) for run in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
 def select(values: NDArray[Any], index: Ints) -> NDArray[Any]:
@@ -43,15 +43,15 @@ def select(values: NDArray[Any], index: Ints) -> NDArray[Any]:
         return values[:0]
     runs = runs_of(index)
     if len(values) >= LARGE:
-        found = _by_bins(values, runs)
-        if found is not None:
-            return found
+        selected = _by_bins(values, runs)
+        if selected is not None:
+            return selected
     edges = sorted({edge for run in runs for edge in (run.start, run.stop - 1)})
     parted = np.partition(values, edges)
     return np.concatenate([np.sort(parted[run.start : run.stop]) for run in runs])
 
 
-def _by_bins(values: NDArray[Any], runs: list[Run]) -> NDArray[Any] | None:
+def _by_bins(values: NDArray[Any], runs: list[PositionRun]) -> NDArray[Any] | None:
     """Selection through a histogram; None when too many records share the wanted bins."""
     stride = max(1, len(values) // SAMPLE)
     sample = np.sort(values[::stride]).astype(np.float64)
@@ -60,7 +60,7 @@ def _by_bins(values: NDArray[Any], runs: list[Run]) -> NDArray[Any] | None:
         scale = float(np.float64(BINS) / (high - low))
         if not (0 < scale < np.inf):
             return None
-        thinned = [Run(run.start // stride, -(-run.stop // stride)) for run in runs]
+        thinned = [PositionRun(run.start // stride, -(-run.stop // stride)) for run in runs]
         if _wanted_bins(_bin(sample, low, scale)[1], thinned)[0] is None:
             return None
         bins, counts = _bin(values, low, scale)
@@ -74,7 +74,7 @@ def _by_bins(values: NDArray[Any], runs: list[Run]) -> NDArray[Any] | None:
     return np.concatenate([kept[run.start - out : run.stop - out] for run, out in pairs])
 
 
-def _wanted_bins(counts: Ints, runs: list[Run]) -> tuple[NDArray[np.bool_] | None, Ints]:
+def _wanted_bins(counts: Ints, runs: list[PositionRun]) -> tuple[NDArray[np.bool_] | None, Ints]:
     """The bins that hold the runs, None when they hold over a quarter; and each run's first."""
     ends = np.cumsum(counts)
     first = np.searchsorted(ends, [run.start for run in runs], side="right")

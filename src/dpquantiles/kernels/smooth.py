@@ -36,7 +36,7 @@ def _best_partners(lower: Ints, upper: Ints, fall: Floats) -> Ints:
     """For each lower record the first upper one that maximizes their faded distance.
 
     Position p = 1 .. len(lower) stands for record p - 1; what lies outside is a fence. Each pass
-    solves the positions halfway between those that are known, within their partners.
+    solves the positions halfway between solved ones, whose partners bound theirs.
     """
     count, last = len(lower), len(upper) - 1
     stride = 1 << count.bit_length()

@@ -14,7 +14,7 @@ from dpquantiles.kernels.algebra import Floats
 Levels = Sequence[NDArray[np.int64]]
 
 FAINT_SHARE = 0.005
-"""A child with a smaller share of its siblings' sum is taken for empty noise (`shared`)."""
+"""A child with a smaller share of its siblings' sum counts as noise, and as empty (`shared`)."""
 
 
 def edges(points: int, leaves: int) -> NDArray[np.int64]:
@@ -43,13 +43,13 @@ def consistent(levels: Levels, branching: int, total: int | None) -> list[Floats
         below = upward[0].reshape(-1, branching).sum(axis=1)
         upward.insert(0, ((power - less) * own + (less - 1) * below) / (power - 1))
     parents = np.array([upward[0].sum() if total is None else float(total)])
-    settled = []
+    consistent_levels = []
     for counts in upward:
         children = counts.reshape(-1, branching)
         lack = (parents - children.sum(axis=1)) / branching
         parents = (children + lack[:, None]).ravel()
-        settled.append(parents)
-    return settled
+        consistent_levels.append(parents)
+    return consistent_levels
 
 
 def projected(levels: Sequence[Floats], branching: int) -> Floats:
@@ -97,14 +97,14 @@ def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.
     Leaves without a grid point have none of the mass.
     """
     width = np.diff(bounds)
-    held = np.where(width > 0, masses, 0.0)
-    held = held if held.sum() > 0 else width.astype(np.float64)
-    full = np.flatnonzero(held > 0)
-    through = np.cumsum(held[full])
+    mass = np.where(width > 0, masses, 0.0)
+    mass = mass if mass.sum() > 0 else width.astype(np.float64)
+    full = np.flatnonzero(mass > 0)
+    through = np.cumsum(mass[full])
     target = q * through[-1]
     place = np.minimum(np.searchsorted(through, target, side="left"), len(full) - 1)
     leaf = full[place]
-    inside = (target - (through[place] - held[leaf])) / held[leaf]
+    inside = (target - (through[place] - mass[leaf])) / mass[leaf]
     offset = np.floor(np.clip(inside, 0.0, 1.0) * width[leaf]).astype(np.int64)
     steps = bounds[leaf] + np.minimum(offset, width[leaf] - 1)
     return np.maximum.accumulate(steps)

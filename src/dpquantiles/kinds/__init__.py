@@ -4,11 +4,10 @@ Every type but the real numbers becomes *integers*: days, microseconds, decimal 
 monotone, so order and ranks survive, and exact, so an answer comes back in the type that went in.
 """
 
-from dpquantiles.kinds.columns import as_array, column
 from dpquantiles.kinds.domain import ANYTHING, Domain, measure
 from dpquantiles.kinds.inference import BY_NAME, infer, named, unsupported
-from dpquantiles.kinds.numbers import BOOLEAN, INTEGER, REAL, Boolean, DecimalUnits, Integer, Real
-from dpquantiles.kinds.protocol import INT64, Column, Kind, clamp
+from dpquantiles.kinds.numbers import BOOLEAN, INTEGER, REAL, Boolean, DecimalUnits, Real
+from dpquantiles.kinds.protocol import INT64, Column, Kind, as_array, clamp, column
 from dpquantiles.kinds.times import (
     DATE,
     DURATION,
@@ -35,7 +34,6 @@ __all__ = [
     "DecimalUnits",
     "Domain",
     "Duration",
-    "Integer",
     "Kind",
     "Real",
     "as_array",

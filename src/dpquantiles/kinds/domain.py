@@ -1,4 +1,4 @@
-"""Domains: which values a column's declared type can hold, told from the type alone."""
+"""Domains: which values a column's declared type can hold, by the type alone."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,7 +90,7 @@ def of_dtype(dtype: np.dtype[Any]) -> Domain:
 
 
 def of_kind(kind: Kind) -> Domain:
-    """The domain of records of which only the kind is told, by themselves: of lists and of text."""
+    """The domain of records without a declared type, such as those of lists and of text."""
     if kind == BOOLEAN:
         return TRUTHS
     return Domain(unit=Fraction(1)) if kind == INTEGER else ANYTHING

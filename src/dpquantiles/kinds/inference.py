@@ -53,10 +53,10 @@ def infer(array: NDArray[Any]) -> Kind:
     return BY_DTYPE[array.dtype.kind]
 
 
-def unsupported(found: str) -> TypeError:
+def unsupported(got: str) -> TypeError:
     """The error of a column that has no quantiles here."""
     return InvalidType(
-        f"data must be numbers, booleans, decimals, dates, datetimes or durations, got {found}"
+        f"data must be numbers, booleans, decimals, dates, datetimes or durations, got {got}"
     )
 
 
@@ -83,12 +83,12 @@ def _of_records(records: NDArray[Any]) -> Kind:
     families: Counter[str] = Counter()
     for kind, count in types.items():
         families[_family(kind)] += count
-    known = {name: count for name, count in families.items() if name not in ("missing", "other")}
-    if not known:
+    typed = {name: count for name, count in families.items() if name not in ("missing", "other")}
+    if not typed:
         if families["other"]:
             raise unsupported("text or other objects")
         return REAL
-    family = max(known, key=lambda name: (known[name], name))
+    family = max(typed, key=lambda name: (typed[name], name))
     if family == "number":
         return _widest({kind for kind in types if _family(kind) == "number"})
     if family == "datetime":

@@ -14,6 +14,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds.protocol import (
     INT64,
     Column,
+    Kind,
     each,
     with_missing,
     wrong_column,
@@ -106,18 +107,15 @@ def _typed(values: NDArray[Any]) -> Column:
 
 
 @dataclass(frozen=True)
-class Real:
+class Real(Kind):
     """Floating-point numbers."""
 
     name = "float"
     integral = False
     unit = None
-    limits = None
 
     def number(self, value: object, parameter: str) -> float:
         return float(_public(value, parameter))
-
-    step = number
 
     def value(self, number: int | float) -> float:
         return float(number)
@@ -128,26 +126,16 @@ class Real:
             values = np.fromiter(map(_double, values), dtype=np.float64, count=len(values))
         return _typed(values)
 
-    def to_json(self, value: float) -> object:
-        return value
-
-    def from_json(self, plain: Any) -> float:
-        return float(plain)
-
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Kind):
     """Whole numbers."""
 
     name = "int"
-    integral = True
     unit = 1
-    limits = None
 
     def number(self, value: object, parameter: str) -> int | float:
         return _whole_or_float(_public(value, parameter))
-
-    step = number
 
     def value(self, number: int | float) -> int:
         return int(number)
@@ -155,20 +143,12 @@ class Integer:
     def numbers(self, values: NDArray[Any]) -> Column:
         return each(values, _units) if values.dtype == object else _typed(values)
 
-    def to_json(self, value: int) -> object:
-        return value
-
-    def from_json(self, plain: Any) -> int:
-        return int(plain)
-
 
 @dataclass(frozen=True)
-class Boolean:
-    """False and True."""
+class Boolean(Integer):
+    """False and True, which are whole numbers as well."""
 
     name = "bool"
-    integral = True
-    unit = 1
     limits = (False, True)
 
     def number(self, value: object, parameter: str) -> int:
@@ -184,24 +164,13 @@ class Boolean:
     def value(self, number: int | float) -> bool:
         return bool(number)
 
-    def numbers(self, values: NDArray[Any]) -> Column:
-        return INTEGER.numbers(values)
-
-    def to_json(self, value: bool) -> object:
-        return value
-
-    def from_json(self, plain: Any) -> bool:
-        return bool(plain)
-
 
 @dataclass(frozen=True)
-class DecimalUnits:
+class DecimalUnits(Kind):
     """Decimal numbers with a fixed number of places, as integers of the last place."""
 
     places: int = DEFAULT_PLACES
     name = "decimal"
-    integral = True
-    limits = None
 
     @property
     def unit(self) -> Decimal:
@@ -212,8 +181,6 @@ class DecimalUnits:
         # The shortest decimal of a double: 0.1 means one tenth.
         exact = Fraction(repr(public) if isinstance(public, float) else public)
         return _whole_or_float(exact * Fraction(10) ** self.places)
-
-    step = number
 
     def value(self, number: int | float) -> Decimal:
         return Decimal(f"{int(number)}E{-self.places}")

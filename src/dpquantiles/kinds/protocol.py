@@ -1,12 +1,14 @@
-"""What every value type offers: numbers for its values, and values for its numbers."""
+"""What every value type offers: numbers for its values, values for its numbers, and columns."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from array import array as packed
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import InvalidType
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.require import shown
 
 INT64 = np.iinfo(np.int64)
@@ -19,46 +21,75 @@ class Column(NamedTuple):
     missing: NDArray[np.bool_] | None
 
 
-class Kind(Protocol):
+class Kind(ABC):
     """One value type.
 
     `numbers` converts data and never raises on a record: what cannot be read counts as missing.
     `number` and `step` convert one public parameter and raise when it does not fit.
     """
 
-    @property
-    def name(self) -> str:
-        """What the type is called in messages and in JSON."""
+    name: str
+    """What the type is called in messages and in JSON."""
+    integral = True
+    """Whether its numbers are integers."""
 
     @property
-    def integral(self) -> bool:
-        """Whether its numbers are integers."""
-
-    @property
+    @abstractmethod
     def unit(self) -> Any:
         """The natural distance between neighboring values; None where there is none."""
 
     @property
     def limits(self) -> tuple[Any, Any] | None:
         """The least and the greatest value, for types that need no bounds; else None."""
+        return None
 
+    @abstractmethod
     def number(self, value: object, parameter: str) -> int | float:
         """The exact number of a public parameter."""
 
     def step(self, value: object, parameter: str) -> int | float:
         """The exact number of a public distance between two values."""
+        return self.number(value, parameter)
 
+    @abstractmethod
     def value(self, number: int | float) -> Any:
         """The value of a number; the inverse of `number`."""
 
+    @abstractmethod
     def numbers(self, values: NDArray[Any]) -> Column:
         """The numbers of all records; TypeError when the array's dtype is of another type."""
 
     def to_json(self, value: Any) -> object:
         """A value as JSON can hold it."""
+        return value
 
     def from_json(self, plain: Any) -> Any:
         """The inverse of `to_json`."""
+        return self.value(plain)
+
+
+def as_array(values: Iterable[Any]) -> NDArray[Any]:
+    """Any one-dimensional data as a NumPy array, masked where it came masked."""
+    array: NDArray[Any]
+    if isinstance(values, np.ma.MaskedArray):
+        array = values
+    elif isinstance(values, (packed, memoryview)) or hasattr(values, "__array__"):
+        array = np.asarray(values)
+    else:
+        array = np.fromiter(values, dtype=object)
+    if array.ndim != 1:
+        raise InvalidValue(f"data must be one column, got {array.ndim} dimensions")
+    return array
+
+
+def column(kind: Kind, values: Iterable[Any]) -> Column:
+    """Data as numbers of a kind; masked records count as missing."""
+    array = as_array(values)
+    numbers, missing = kind.numbers(np.ma.getdata(array))
+    if not np.ma.is_masked(array):
+        return Column(numbers, missing)
+    mask = np.ma.getmaskarray(array)
+    return Column(numbers, mask if missing is None else mask | missing)
 
 
 def wrong_type(parameter: str, kind: str, value: object) -> TypeError:
@@ -92,9 +123,9 @@ def each(values: NDArray[Any], convert: Callable[[Any], int | None]) -> Column:
     try:
         return Column(np.fromiter(map(convert, values), dtype=np.int64, count=len(values)), None)
     except Exception:  # some record is missing, or beyond 64 bits
-        found = [safely(convert, record) for record in values]
-    numbers = np.array([clamp(number or 0) for number in found], dtype=np.int64)
-    return with_missing(numbers, np.array([number is None for number in found], dtype=bool))
+        converted = [safely(convert, record) for record in values]
+    numbers = np.array([clamp(number or 0) for number in converted], dtype=np.int64)
+    return with_missing(numbers, np.array([number is None for number in converted], dtype=bool))
 
 
 def safely(convert: Callable[[Any], int | None], record: Any) -> int | None:

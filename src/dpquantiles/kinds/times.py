@@ -1,6 +1,7 @@
 """Times: calendar days, points in time and lengths of time."""
 
 import datetime as dt
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.kinds.protocol import (
     INT64,
     Column,
+    Kind,
     each,
     safely,
     with_missing,
@@ -60,62 +62,73 @@ def _tick(record: np.datetime64 | np.timedelta64) -> int | None:
     return int(numbers[0]) if missing is None else None
 
 
-@dataclass(frozen=True)
-class Duration:
-    """Lengths of time, as microseconds."""
+class _Time(Kind):
+    """What all types of times share: arrays of NumPy's times, and objects record by record."""
 
-    name = "timedelta"
-    integral = True
+    letter = "M"
+    """What NumPy calls arrays of such times."""
+    length = 1
+    """The microseconds that one number stands for."""
     unit = MICROSECOND
-    limits = None
+
+    @abstractmethod
+    def _number(self, record: Any) -> int | None:
+        """The number of a Python object; None, or any error, where it has none."""
 
     def number(self, value: object, parameter: str) -> int:
-        number = self._microseconds(value)
-        if number is None:
-            raise wrong_type(parameter, self.name, value)
-        return number
-
-    step = number
-
-    def value(self, number: int | float) -> dt.timedelta:
-        return int(number) * MICROSECOND
-
-    def _microseconds(self, record: Any) -> int | None:
-        if isinstance(record, dt.timedelta):
-            return int(record // MICROSECOND)
-        return _tick(record) if isinstance(record, np.timedelta64) else None
-
-    def numbers(self, values: NDArray[Any]) -> Column:
-        if values.dtype.kind == "m":
-            return _ticks(values)
-        if values.dtype != object:
-            raise wrong_column(self.name, values)
-        return each(values, self._microseconds)
-
-    def to_json(self, value: dt.timedelta) -> object:
-        return value // MICROSECOND
-
-    def from_json(self, plain: Any) -> dt.timedelta:
-        return int(plain) * MICROSECOND
-
-
-@dataclass(frozen=True)
-class Date:
-    """Calendar days, as days since 1970-01-01."""
-
-    name = "date"
-    integral = True
-    unit = DAY
-    limits = (dt.date.min, dt.date.max)
-
-    def number(self, value: object, parameter: str) -> int:
-        number = None if isinstance(value, dt.datetime) else self._days(value)
+        number = safely(self._number, value)
         if number is None:
             raise wrong_type(parameter, self.name, value)
         return number
 
     def step(self, value: object, parameter: str) -> int:
-        days, rest = divmod(DURATION.number(value, parameter), _DAY)
+        return DURATION.number(value, parameter)
+
+    def numbers(self, values: NDArray[Any]) -> Column:
+        """Typed arrays, which have no zone, count in UTC where the type has one."""
+        if values.dtype.kind == self.letter:
+            ticks, missing = _ticks(values)
+            return Column(ticks if self.length == 1 else ticks // self.length, missing)
+        if values.dtype != object:
+            raise wrong_column(self.name, values)
+        return each(values, self._number)
+
+
+@dataclass(frozen=True)
+class Duration(_Time):
+    """Lengths of time, as microseconds."""
+
+    name = "timedelta"
+    letter = "m"
+
+    def value(self, number: int | float) -> dt.timedelta:
+        return int(number) * MICROSECOND
+
+    def _number(self, record: Any) -> int | None:
+        if isinstance(record, dt.timedelta):
+            return int(record // MICROSECOND)
+        return _tick(record) if isinstance(record, np.timedelta64) else None
+
+    def to_json(self, value: dt.timedelta) -> object:
+        return value // MICROSECOND
+
+
+@dataclass(frozen=True)
+class Date(_Time):
+    """Calendar days, as days since 1970-01-01."""
+
+    name = "date"
+    length = _DAY
+    unit = DAY
+    limits = (dt.date.min, dt.date.max)
+
+    def number(self, value: object, parameter: str) -> int:
+        if isinstance(value, dt.datetime):
+            raise wrong_type(parameter, self.name, value)
+        return super().number(value, parameter)
+
+    def step(self, value: object, parameter: str) -> int:
+        days, rest = divmod(super().step(value, parameter), _DAY)
         if rest:
             raise InvalidValue(f"{parameter} must be a whole number of days, got {value!r}")
         return days
@@ -123,19 +136,11 @@ class Date:
     def value(self, number: int | float) -> dt.date:
         return dt.date.fromordinal(int(number) + EPOCH_DAY)
 
-    def _days(self, record: Any) -> int | None:
+    def _number(self, record: Any) -> int | None:
         if isinstance(record, dt.date):
             return record.toordinal() - EPOCH_DAY
         moment = _tick(record) if isinstance(record, np.datetime64) else None
         return None if moment is None else moment // _DAY
-
-    def numbers(self, values: NDArray[Any]) -> Column:
-        if values.dtype.kind == "M":
-            moments, missing = _ticks(values)
-            return Column(moments // _DAY, missing)
-        if values.dtype != object:
-            raise wrong_column(self.name, values)
-        return each(values, self._days)
 
     def to_json(self, value: dt.date) -> object:
         return value.isoformat()
@@ -145,51 +150,37 @@ class Date:
 
 
 @dataclass(frozen=True)
-class Datetime:
+class Datetime(_Time):
     """Points in time, as microseconds since 1970; `zone` None for naive clock readings."""
 
     zone: dt.tzinfo | None = None
     name = "datetime"
-    integral = True
-    unit = MICROSECOND
 
     @property
     def limits(self) -> tuple[dt.datetime, dt.datetime]:
         # A day inside what datetime can hold, so that every zone can write every point in time.
-        return EPOCH.replace(1, 1, 2, tzinfo=self.zone), EPOCH.replace(
-            9999, 12, 30, tzinfo=self.zone
-        )
+        first, last = EPOCH.replace(1, 1, 2), EPOCH.replace(9999, 12, 30)
+        return first.replace(tzinfo=self.zone), last.replace(tzinfo=self.zone)
 
     def number(self, value: object, parameter: str) -> int:
         moment = value
         if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
             moment = dt.datetime(value.year, value.month, value.day, tzinfo=self.zone)
-        number = safely(self._microseconds, moment)
+        number = safely(self._number, moment)
         if number is None:
             raise wrong_type(parameter, f"{'aware' if self.zone else 'naive'} datetime", value)
         return number
-
-    def step(self, value: object, parameter: str) -> int:
-        return DURATION.number(value, parameter)
 
     def value(self, number: int | float) -> dt.datetime:
         moment = EPOCH + int(number) * MICROSECOND
         return moment if self.zone is None else moment.replace(tzinfo=dt.UTC).astimezone(self.zone)
 
-    def _microseconds(self, record: Any) -> int | None:
+    def _number(self, record: Any) -> int | None:
         # Naive less aware, or NaT less either, raises or is no number.
         if isinstance(record, dt.datetime):
             return int((record - (EPOCH_UTC if self.zone else EPOCH)) // MICROSECOND)
         naive = self.zone is None and isinstance(record, np.datetime64)
         return _tick(record) if naive else None
-
-    def numbers(self, values: NDArray[Any]) -> Column:
-        """Typed arrays, which have no zone, count in UTC where the type has one."""
-        if values.dtype.kind == "M":
-            return _ticks(values)
-        if values.dtype != object:
-            raise wrong_column(self.name, values)
-        return each(values, self._microseconds)
 
     def to_json(self, value: dt.datetime) -> object:
         return value.isoformat()

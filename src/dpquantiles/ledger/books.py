@@ -6,16 +6,13 @@ from typing import Any, NamedTuple
 
 from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue, LedgerError
-from dpquantiles.ledger.charges import ASKED
-from dpquantiles.ledger.entries import START, Broken, Entry, follow
+from dpquantiles.ledger.charges import IDENTITY, RECORD, part_of
+from dpquantiles.ledger.entries import START, Broken, Entry, checked_content
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
 RULE = "one order"
 """How charges are counted: as `privacy/filters.py` does, by one Renyi order for each account."""
-
-RECORD = "record"
-"""The unit of a guarantee that is stated for single records."""
 
 MOST_POINTS = 400
 """About how many points a history has; finding what was spent takes a search."""
@@ -54,8 +51,8 @@ class Standing(NamedTuple):
 
 
 @dataclass
-class Asked:
-    """A charged request: its entry, what it asked for, and the entry of its release, if any."""
+class ChargedRequest:
+    """A request that was charged: its entry, its content, and the entry of its release, if any."""
 
     charge: int
     content: Mapping[str, Any]
@@ -63,15 +60,10 @@ class Asked:
 
     def differences(self, repeated: Mapping[str, Any]) -> list[str]:
         """In what a repeated request is another one."""
-        return [name for name in ASKED if self.content[name] != repeated[name]]
+        return [name for name in IDENTITY if self.content[name] != repeated[name]]
 
 
-def part_of(text: str | None) -> Part | None:
-    """A part from its spelling."""
-    return None if text is None else Part(*text.split("=", 1))
-
-
-def _require_known(rule: object) -> None:
+def _require_this_rule(rule: object) -> None:
     """Refuse to count by a rule of the future; ledgers without one are counted by this one."""
     if rule != RULE:
         raise LedgerError(
@@ -82,8 +74,8 @@ def _require_known(rule: object) -> None:
 
 def promised(account: Spending, unit: str) -> Guarantee | None:
     """What all charges of an account promise together, and to whom; None without any."""
-    found = account.guarantee()
-    return found if found is None or unit == RECORD else replace(found, unit=unit)
+    promise = account.guarantee()
+    return promise if promise is None or unit == RECORD else replace(promise, unit=unit)
 
 
 @dataclass
@@ -93,7 +85,7 @@ class Books:
     budget: Guarantee | None = None
     last: Entry | None = None
     accounts: dict[Owner, Spending] = field(default_factory=dict)
-    requests: dict[str, Asked] = field(default_factory=dict)
+    requests: dict[str, ChargedRequest] = field(default_factory=dict)
     charges: list[Charge] = field(default_factory=list)
 
     @classmethod
@@ -124,8 +116,8 @@ class Books:
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry."""
-        content = follow(entry, self.count + 1, self.head)
-        _require_known(content.get("rule", RULE))
+        content = checked_content(entry, self.count + 1, self.head)
+        _require_this_rule(content.get("rule", RULE))
         try:
             self._enter(entry.number, content)
         except (KeyError, TypeError, ValueError):
@@ -154,7 +146,9 @@ class Books:
         cost, part = privacy.from_dict(content["cost"]), part_of(content["part"])
         account = self.accounts.setdefault(owner, Spending(self.stated))
         account.add(cost, part)
-        self.requests[content["request"]] = Asked(number, {name: content[name] for name in ASKED})
+        self.requests[content["request"]] = ChargedRequest(
+            number, {name: content[name] for name in IDENTITY}
+        )
         self.charges.append(Charge(content["time"], owner, cost, part))
 
     def account(self, owner: Owner) -> Spending:

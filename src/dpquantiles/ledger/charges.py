@@ -1,22 +1,63 @@
-"""Charges: what is asked of a ledger, as plain values and in words."""
+"""Charges: the names that users give, the content of an entry, and amounts in words.
+
+Names that look the same are the same: blanks around them do not count, nor whether an accent is a
+character of its own. Otherwise a slip of the keyboard would open a second budget for the same data.
+"""
 
 import json
 import os
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from dpquantiles.errors import InvalidType
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.ledger.entries import canonical
-from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from dpquantiles.privacy.spending import Part, Spending
 from dpquantiles.require import shown
 
-ASKED = ("dataset", "unit", "part", "cost", "parameters")
+RECORD = "record"
+"""The unit of a guarantee that is stated for single records."""
+
+LONGEST_NAME = 200
+
+IDENTITY = ("dataset", "unit", "part", "cost", "parameters")
 """What must be the same when a request is repeated."""
 
 
-def asked(
+def require_name(**parameter: object) -> str:
+    """A printable, non-empty name, in the one spelling that it is entered with."""
+    ((name, value),) = parameter.items()
+    if not isinstance(value, str):
+        raise InvalidType(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_NAME:
+        raise InvalidValue(
+            f"{name} must be a printable name of 1 to {LONGEST_NAME} characters, got "
+            f"{value[:LONGEST_NAME]!r}"
+        )
+    return unicodedata.normalize("NFC", value.strip())
+
+
+def require_part(*, part: object) -> str | None:
+    """None, or a partition and a label: region=north."""
+    if part is None:
+        return None
+    text = require_name(part=part)
+    partition, equals, label = (piece.strip() for piece in text.partition("="))
+    if not (partition and equals and label):
+        raise InvalidValue(
+            f"part must be written partition=label, such as 'region=north', got {text!r}; parts "
+            "of one partition must be disjoint"
+        )
+    return f"{partition}={label}"
+
+
+def part_of(text: str | None) -> Part | None:
+    """A part from its spelling."""
+    return None if text is None else Part(*text.split("=", 1))
+
+
+def charge_content(
     cost: Guarantee,
     *,
     dataset: str,
@@ -53,20 +94,13 @@ def probe(budget: Guarantee) -> Guarantee:
     return PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
 
 
-def measure(cost: Guarantee) -> str:
-    """The number that a cost is stated in."""
-    return "rho" if isinstance(cost, ZCDP) else "epsilon"
-
-
 def left(account: Spending, cost: Guarantee, part: Part | None) -> str:
     """What remains for charges like this one, in words."""
-    found = f"{measure(cost)} = {digits(account.remaining(cost, part))}"
-    if not isinstance(cost, ApproxDP):
-        return found
-    most = account.remaining_delta(cost, part)
-    if cost.delta <= most:
-        return found
-    return f"delta = {digits(most)} for charges of epsilon and delta,"
+    if isinstance(cost, ApproxDP):
+        most = account.remaining_delta(cost, part)
+        if cost.delta > most:
+            return f"delta = {digits(most)} for charges of epsilon and delta,"
+    return f"{cost.measure} = {digits(account.remaining(cost, part))}"
 
 
 def digits(number: float) -> str:
@@ -76,8 +110,8 @@ def digits(number: float) -> str:
 
 def words(cost: Guarantee) -> str:
     """The numbers of a cost or a budget."""
-    named = [(name, getattr(cost, name, None)) for name in ("epsilon", "delta", "rho")]
-    return ", ".join(f"{name} = {digits(number)}" for name, number in named if number is not None)
+    names = [name for name in ("epsilon", "delta", "rho") if hasattr(cost, name)]
+    return ", ".join(f"{name} = {digits(getattr(cost, name))}" for name in names)
 
 
 def unreleased(charge: Mapping[str, Any]) -> str:

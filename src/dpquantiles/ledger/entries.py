@@ -1,8 +1,13 @@
-"""Entries: plain values with one canonical spelling, each chained to the one before by its hash."""
+"""Entries: plain values with one canonical spelling, each chained to the one before by its hash.
 
+For other programs they are written as JSON, or as CSV with one line per entry.
+"""
+
+import csv
 import hashlib
+import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +17,12 @@ from dpquantiles.errors import LedgerError
 
 START = ""
 """What the first entry names as the hash before it."""
+
+CSV_COLUMNS = (
+    *("number", "time", "action", "dataset", "unit", "part", "request"),
+    *("kind", "epsilon", "delta", "rho", "neighbors", "within", "research_only"),
+    "hash",
+)
 
 
 class Broken(Exception):
@@ -35,14 +46,14 @@ class Entry:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What is wrong with a ledger is said together with its name."""
+    """Say what is wrong with a ledger together with the name of its file."""
     try:
         yield
     except Broken as reason:
         raise LedgerError(f"ledger '{path}' is corrupt or was edited: {reason}") from reason
 
 
-def written(number: int, previous: str, content: Mapping[str, object]) -> Entry:
+def next_entry(number: int, previous: str, content: Mapping[str, object]) -> Entry:
     """The next entry after the one whose hash is `previous`."""
     body = canonical({**content, "number": number, "previous": previous})
     return Entry(number, body, digest(body))
@@ -58,7 +69,7 @@ def digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def follow(entry: Entry, number: int, previous: str) -> dict[str, Any]:
+def checked_content(entry: Entry, number: int, previous: str) -> dict[str, Any]:
     """What an entry says, once it is certain that it is the next one of its chain."""
     if entry.number != number:
         raise Broken(f"entry {number} is missing")
@@ -71,3 +82,22 @@ def follow(entry: Entry, number: int, previous: str) -> dict[str, Any]:
     if content.get("number") != number or content.get("previous") != previous:
         raise Broken(f"entry {number} does not follow the one before it")
     return content
+
+
+def as_json(entries: Iterable[Entry]) -> str:
+    """Every entry with its hash: SHA-256 of the rest, with sorted keys and no spaces."""
+    plain = [{**entry.content, "hash": entry.hash} for entry in entries]
+    return json.dumps({"entries": plain}, indent=2)
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """What was charged and when; the released values are in the JSON."""
+    written = io.StringIO()
+    writer = csv.DictWriter(written, CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for entry in entries:
+        content = entry.content
+        cost = content.get("cost") or content.get("budget") or {}
+        columns = ",".join(cost.get("within", ()))
+        writer.writerow({**content, **cost, "within": columns, "hash": entry.hash})
+    return written.getvalue()

@@ -4,8 +4,8 @@ A write is one transaction that holds the write lock from its first read to its 
 only after the log has been copied into the file and emptied, because SQLite takes a damaged log
 for a shorter one: an entry that somebody relies on is never in the log alone.
 
-SQLite is asked about a file, and the file is never opened beside it: closing a second descriptor
-would drop the locks that SQLite holds for the whole process.
+Only SQLite opens the file. If it were opened beside SQLite, closing that second descriptor would
+drop the locks that SQLite holds for the whole process.
 """
 
 import os
@@ -27,7 +27,7 @@ FORMAT = 2
 another rule, so it must not charge a ledger that has one."""
 
 APPLICATION = int.from_bytes(b"dpq\0", "big")
-"""SQLite's application id is this plus the format, so that a newer ledger is known as one."""
+"""SQLite's application id is this plus the format, so that a newer ledger is recognized."""
 
 NEWEST_FORMAT = 255
 PATIENCE = 60.0
@@ -84,12 +84,12 @@ def identify(path: Path) -> None:
         )
     try:
         with undivided, closing(_connect(path, "mode=ro&immutable=1")) as connection:
-            (found,) = connection.execute("PRAGMA application_id").fetchone()
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
             return  # perhaps another process is writing: a look with locks will tell
         raise _failure(path, error) from None
-    format_number = found - APPLICATION
+    format_number = application - APPLICATION
     if not 0 < format_number <= NEWEST_FORMAT:
         raise LedgerError(f"'{path}' is not a ledger; name another file")
     if format_number > FORMAT:
@@ -119,7 +119,7 @@ def require_writable(path: Path) -> None:
         )
 
 
-class Table:
+class EntryTable:
     """The entries, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -199,21 +199,21 @@ def steadily(path: Path, look: Callable[[], Seen]) -> Seen:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Table]:
+def reading(path: Path) -> Iterator[EntryTable]:
     """One consistent view of the entries."""
     with _session(path) as connection:
         connection.execute("BEGIN")
-        yield Table(connection)
+        yield EntryTable(connection)
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Table]:
+def writing(path: Path) -> Iterator[EntryTable]:
     """One transaction that lasts when the block has ended without an error."""
     require_writable(path)
     with undivided, turn(path), _session(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield Table(connection)
+            yield EntryTable(connection)
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -234,12 +234,12 @@ def _empty_log(connection: sqlite3.Connection) -> None:
 
 def build(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     """A ledger in an empty database: the same entries always give the same pages."""
-    known = FORMAT if "rule" in entries[0].content else 1
+    format_number = FORMAT if "rule" in entries[0].content else 1
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute(f"PRAGMA application_id = {APPLICATION + known}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION + format_number}")
     for statement in SCHEMA:
         connection.execute(statement)
-    Table(connection).append(entries)
+    EntryTable(connection).append(entries)
     connection.execute("COMMIT")
 
 

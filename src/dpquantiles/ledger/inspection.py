@@ -42,13 +42,13 @@ def _verified(path: Path, head: str | None) -> Books:
         check_log(path)
         size = path.stat().st_size
         with file.reading(path) as table:
-            found = list(table.after(0))
-            books = Books.of(found, table.count())
+            entries = list(table.after(0))
+            books = Books.of(entries, table.count())
             image = table.image()
-        check_pages(image, found)
+        check_pages(image, entries)
         if size > len(image):
             raise Broken("bytes were appended to the file")
-        if head is not None and head not in {entry.hash for entry in found}:
+        if head is not None and head not in {entry.hash for entry in entries}:
             raise Broken(f"no entry has the hash {head!r}, so its history was rewritten")
     return books
 

@@ -9,21 +9,11 @@ from typing import Any, Protocol
 
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, LedgerError
-from dpquantiles.ledger import charges, export, file, inspection
-from dpquantiles.ledger.books import (
-    RECORD,
-    RULE,
-    Asked,
-    Books,
-    Owner,
-    Point,
-    Standing,
-    part_of,
-    promised,
-)
-from dpquantiles.ledger.entries import START, Broken, Entry, explained, written
+from dpquantiles.ledger import charges, entries, file, inspection
+from dpquantiles.ledger.books import RULE, Books, ChargedRequest, Owner, Point, Standing, promised
+from dpquantiles.ledger.charges import RECORD, part_of, require_name, require_part
+from dpquantiles.ledger.entries import START, Broken, Entry, explained, next_entry
 from dpquantiles.ledger.locks import claimed
-from dpquantiles.ledger.names import require_name, require_part
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
 from dpquantiles.version import __version__
@@ -43,8 +33,8 @@ class Recordable(Protocol):
         """A plain dictionary of public values."""
 
 
-class ChargedRequest:
-    """A request that was charged, while it runs."""
+class RunningRequest:
+    """A request that was charged and not ended yet."""
 
     def __init__(self, ledger: "Ledger", request: str) -> None:
         self.request = request
@@ -87,8 +77,8 @@ class Ledger:
         self._books = Books()
         stated = None
         if any(number is not None for number in (epsilon, delta, rho, neighbors)):
-            known = "swap" if neighbors is None else neighbors
-            stated = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=known)
+            relation = "swap" if neighbors is None else neighbors
+            stated = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=relation)
             if not self.path.exists():
                 with suppress(FileExistsError):  # another process was faster; its budget counts
                     self._create(stated)
@@ -135,8 +125,8 @@ class Ledger:
     ) -> bool:
         """Whether a charge would be granted now; nothing is charged."""
         account = self._account(dataset, unit)
-        known = part_of(require_part(part=part))
-        return account.objection(cost) is None and account.fits(cost, known)
+        charged_part = part_of(require_part(part=part))
+        return account.objection(cost) is None and account.fits(cost, charged_part)
 
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
         """The least epsilon (at the budget's delta, if it has one), or rho, that grants all so far.
@@ -174,17 +164,17 @@ class Ledger:
 
     def _entries(self) -> list[Entry]:
         with explained(self.path), file.reading(self.path) as table:
-            found = list(table.after(0))
-            Books.of(found, table.count())
-        return found
+            everything = list(table.after(0))
+            Books.of(everything, table.count())
+        return everything
 
     def to_json(self) -> str:
         """All entries, with their hashes, as JSON text."""
-        return export.as_json(self.entries())
+        return entries.as_json(self.entries())
 
     def to_csv(self) -> str:
         """All entries as CSV, one line each, without the released values."""
-        return export.as_csv(self.entries())
+        return entries.as_csv(self.entries())
 
     def verify(self, head: str | None = None) -> str:
         """Check every entry and every byte of the file; returns the hash of the last entry.
@@ -208,13 +198,13 @@ class Ledger:
         A request that was charged before is not charged again. Raises `BudgetExceeded` when the
         cost does not fit, and then nothing is charged.
         """
-        asked = charges.asked(
+        charge = charges.charge_content(
             cost, dataset=dataset, part=part, unit=unit, request_id=request_id, parameters={}
         )
         file.require_writable(self.path)
-        with claimed(self.path, asked["request"]):
-            self._settle(asked)
-        return str(asked["request"])
+        with claimed(self.path, charge["request"]):
+            self._enter(charge)
+        return str(charge["request"])
 
     @contextmanager
     def charged(
@@ -226,7 +216,7 @@ class Ledger:
         unit: str | None = None,
         request_id: str | None = None,
         parameters: Mapping[str, object] | None = None,
-    ) -> Iterator["ChargedRequest"]:
+    ) -> Iterator[RunningRequest]:
         """Charge a request for as long as the block runs that draws its result and records it.
 
         `parameters` are what else makes the request: a repeated one must have the same. A request
@@ -235,7 +225,7 @@ class Ledger:
         its charge, by one process at a time. A block that fails before it has recorded a result
         leaves the charge in place, and its error says so.
         """
-        asked = charges.asked(
+        charge = charges.charge_content(
             cost,
             dataset=dataset,
             part=part,
@@ -244,51 +234,50 @@ class Ledger:
             parameters=parameters or {},
         )
         file.require_writable(self.path)
-        with claimed(self.path, asked["request"]):
-            known = self._settle(asked)
-            entry = ChargedRequest(self, asked["request"])
-            if known is not None and known.release is not None:
-                entry.recorded = self._recorded(known.release)
+        running = RunningRequest(self, charge["request"])
+        with claimed(self.path, running.request):
+            before = self._enter(charge)
+            if before is not None and before.release is not None:
+                running.recorded = self._recorded(before.release)
             try:
-                if known is not None and entry.recorded is None:
-                    self._append({"action": "retry", "request": entry.request})
-                yield entry
+                if before is not None and running.recorded is None:
+                    self._append({"action": "retry", "request": running.request})
+                yield running
             except BaseException as error:
-                if entry.recorded is None:
-                    error.add_note(charges.unreleased(asked))
+                if running.recorded is None:
+                    error.add_note(charges.unreleased(charge))
                 raise
 
-    def _settle(self, asked: Mapping[str, Any]) -> Asked | None:
-        """Charge a request, or find it among those that were charged before."""
+    def _enter(self, charge: Mapping[str, Any]) -> ChargedRequest | None:
+        """Charge a request, unless it was charged before: then that is returned."""
         with explained(self.path), file.writing(self.path) as table:
             books = self._read(table)
-            known = books.requests.get(asked["request"])
-            if known is None:
-                self._require_room(books, asked)
-                table.append([self._next(asked)])
-            elif other := known.differences(asked):
+            before = books.requests.get(charge["request"])
+            if before is None:
+                self._require_room(books, charge)
+                table.append([self._next(charge)])
+            elif differing := before.differences(charge):
                 raise LedgerError(
-                    f"request {asked['request']!r} was charged before, in entry {known.charge}, "
-                    f"and differs in its {' and '.join(other)}; use a new request id"
+                    f"request {charge['request']!r} was charged before, in entry {before.charge}, "
+                    f"and differs in its {' and '.join(differing)}; use a new request id"
                 )
-            return known
+            return before
 
-    def _require_room(self, books: Books, asked: Mapping[str, Any]) -> None:
-        cost, part = privacy.from_dict(asked["cost"]), part_of(asked["part"])
-        account = books.account(Owner(asked["dataset"], asked["unit"]))
+    def _require_room(self, books: Books, charge: Mapping[str, Any]) -> None:
+        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
+        account = books.account(Owner(charge["dataset"], charge["unit"]))
         problem = account.objection(cost)
         if problem is not None:
             raise LedgerError(
-                f"data set {asked['dataset']!r} of ledger '{self.path}' cannot be charged: "
+                f"data set {charge['dataset']!r} of ledger '{self.path}' cannot be charged: "
                 f"{problem}"
             )
         if not account.fits(cost, part):
-            left = account.remaining(cost, part)
             raise BudgetExceeded(
-                f"the budget of data set {asked['dataset']!r} does not allow "
+                f"the budget of data set {charge['dataset']!r} does not allow "
                 f"{charges.words(cost)}: remaining {charges.left(account, cost, part)} "
                 f"of {charges.words(self.budget)} (ledger '{self.path}')",
-                remaining=left,
+                remaining=account.remaining(cost, part),
             )
 
     def _recorded(self, number: int) -> Mapping[str, Any]:
@@ -315,7 +304,7 @@ class Ledger:
     def _written(self, number: int, previous: str, content: Mapping[str, object]) -> Entry:
         time = self._clock().astimezone(dt.UTC).isoformat(timespec="microseconds")
         stamped = {**content, "time": time.replace("+00:00", "Z"), "software": SOFTWARE}
-        return written(number, previous, stamped)
+        return next_entry(number, previous, stamped)
 
     def _catch_up(self) -> Books:
         return file.steadily(self.path, self._look)
@@ -324,7 +313,7 @@ class Ledger:
         with explained(self.path), file.reading(self.path) as table:
             return self._read(table)
 
-    def _read(self, table: file.Table) -> Books:
+    def _read(self, table: file.EntryTable) -> Books:
         """The books, with what others entered meanwhile; one thread at a time has a file in use."""
         books = self._books
         entries = table.after(books.count - 1)

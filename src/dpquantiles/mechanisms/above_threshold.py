@@ -14,8 +14,8 @@ with the candidates on a grid and the noise drawn exactly. Proof: `above_thresho
 The walk goes up with p = q for q >= 1/2, and down with p = 1 - q otherwise, so that empty stretches
 are met while the count is far below the threshold. If nothing stops it, the answer is the last
 candidate. Counts are whole numbers, so only the ceiling (2) of the threshold matters: it is drawn
-exactly, as a coin and a geometric number. We take e_1 = e_2; m quantiles cost epsilon / m each and
-are sorted afterwards, which is post-processing.
+exactly, as a coin and a geometric number. We take e_1 = e_2; m quantiles cost epsilon / m each, or
+rho / m as the epsilon whose square is twice that, and are sorted afterwards: post-processing.
 
 A grid of few points is walked point by point. On larger ones with bounds, candidates lie at
 growth^i - 1 steps from the lower end. Without bounds they lie on both sides of zero, at distances
@@ -39,11 +39,9 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms import in_order
-from dpquantiles.mechanisms.law import Profile, released, steps_of
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
-from dpquantiles.privacy.conversions import above
-from dpquantiles.results import Release
+from dpquantiles.mechanisms.laws import log_probability_in_order, steps_of
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]
@@ -56,8 +54,8 @@ SCREEN = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class AboveThreshold:
-    """Quantiles `q` at total privacy loss `epsilon`, each by its own walk at epsilon / m.
+class AboveThreshold(WithLaw):
+    """Quantiles `q` within one budget, each by its own walk at an equal share of it.
 
     `candidates` is the most public candidates that are tried. No bounds are needed.
     """
@@ -70,46 +68,17 @@ class AboveThreshold:
         when="one extreme quantile, such as a bound for clipping, without an upper bound",
         uses_size=False,
     )
-    q: tuple[float, ...]
-    epsilon: float
-    neighbors: str = Neighbors.SWAP
     candidates: int = 2**16
-    stated_as: str = PureDP.kind
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        super().__post_init__()
         count = require.count(minimum=2, candidates=self.candidates)
         object.__setattr__(self, "candidates", count)
-        require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
         if min(map(self.rate, self.q)) < draws.LEAST_RATE:
             raise InvalidValue(
-                "epsilon must leave at least 2**-40 for the noise of every quantile, "
-                f"got {self.epsilon!r}; take a larger epsilon"
+                "the budget must leave a rate of at least 2**-40 for the noise of every quantile, "
+                f"got {self.budget.measure}={self.budget.amount!r}; take a larger budget"
             )
-
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "AboveThreshold":
-        """Spends epsilon as it is; of a rho, the epsilons whose squares add up to 2 rho."""
-        if size is not None:
-            raise InvalidValue(f"size must be left out: no public size is used, got {size!r}")
-        if isinstance(budget, ZCDP):
-            epsilon = math.sqrt(2 * budget.rho * len(q)) * (1 - 2.0**-50)
-            return cls(q=q, epsilon=epsilon, neighbors=budget.neighbors, stated_as=ZCDP.kind)
-        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """epsilon-differential privacy, or its price as concentrated privacy."""
-        neighbors = Neighbors(self.neighbors)
-        if self.stated_as == ZCDP.kind:
-            rho = above(Fraction(self.epsilon) ** 2 / (2 * len(self.q)))
-            return ZCDP(rho=rho, neighbors=neighbors)
-        return PureDP(epsilon=self.epsilon, neighbors=neighbors)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """The ranks of all candidates."""
@@ -123,21 +92,26 @@ class AboveThreshold:
         order = np.argsort(self.q, kind="stable")
         return AboveThresholdLaw(view.grid, steps, walks, order)
 
-    def release(self, view: SortedView, bits: Bits) -> Release:
-        """One draw, as a release."""
-        return released(self, view, bits, self.law(view).draw(bits), candidates=self.candidates)
+    def public_numbers(self, n: int) -> dict[str, object]:  # noqa: ARG002
+        """How many candidates were tried at most."""
+        return {"candidates": self.candidates}
+
+    @property
+    def each(self) -> float:
+        """The epsilon of one walk."""
+        return self.budget.divided(len(self.q)).noise_rate
 
     def rate(self, q: float) -> Fraction:
-        """e_1 = e_2 for one quantile: its share of epsilon at the price (5)."""
+        """e_1 = e_2 for one quantile: the epsilon of a walk at the price (5)."""
         walked = max(Fraction(q), 1 - Fraction(q))
         factor = Fraction(2) if self.neighbors is Neighbors.SWAP else 1 + walked
-        return Fraction(self.epsilon) / len(self.q) / factor
+        return Fraction(self.each) / factor
 
-    def _walk(self, q: float, n: int, below: Ints, through: Ints) -> "Walk":
+    def _walk(self, q: float, n: int, below: Ints, through: Ints) -> "ThresholdWalk":
         rising = q >= 0.5
         counts = through if rising else (n - below)[::-1]
         walked = Fraction(q) if rising else 1 - Fraction(q)
-        return Walk(counts=counts, target=walked * n, rate=self.rate(q), rising=rising)
+        return ThresholdWalk(counts=counts, target=walked * n, rate=self.rate(q), rising=rising)
 
 
 def candidate_steps(grid: Grid, most: int) -> Ints:
@@ -161,7 +135,7 @@ def _geometric_distances(largest: float, count: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Walk:
+class ThresholdWalk:
     """One search: counts at the candidates in the order of the walk, and the threshold's target."""
 
     counts: Ints
@@ -245,7 +219,7 @@ class AboveThresholdLaw:
 
     grid: Grid
     steps: Ints
-    walks: tuple[Walk, ...]
+    walks: tuple[ThresholdWalk, ...]
     order: Ints
 
     def log_probability(self, values: Sequence[Any]) -> float:
@@ -256,7 +230,7 @@ class AboveThresholdLaw:
         places = np.searchsorted(self.steps, answer)
         chances = np.array([self._by_step(walk)[places] for walk in self.walks])
         _, repeats = np.unique(answer, return_counts=True)
-        return in_order.log_probability(chances, repeats.tolist())
+        return log_probability_in_order(chances, repeats.tolist())
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
@@ -270,5 +244,5 @@ class AboveThresholdLaw:
         return tuple(self.grid.decode(answer))
 
     @staticmethod
-    def _by_step(walk: Walk) -> Floats:
+    def _by_step(walk: ThresholdWalk) -> Floats:
         return walk.log_probabilities if walk.rising else walk.log_probabilities[::-1]

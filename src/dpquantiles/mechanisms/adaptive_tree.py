@@ -28,13 +28,14 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.count import budget_share, noisy_count
-from dpquantiles.mechanisms.law import Profile, require_size
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP, bounded_range_eta
+from dpquantiles.mechanisms.count import PrivateCount
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
+from dpquantiles.privacy.rounding import SAFE
 from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
@@ -59,9 +60,6 @@ HIGHEST = 6
 """The highest tree over cells."""
 
 MOST_CUT_SHARE = 0.9
-ROUNDING = 2.0**-40
-"""More than the relative rounding error of (2)."""
-
 SEARCH_STEPS = 50
 TERMS = 32
 """Terms of (2) that are added up one by one; f falls by a factor of four or more from one to the
@@ -77,7 +75,7 @@ class Stages(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveTree:
+class AdaptiveTree(Mechanism):
     """A tree of noisy counts over cells that follow the records, read at the quantiles `q`.
 
     `size` is a public number of records, roughly right, for add-remove neighbors. `cut_share` is
@@ -93,17 +91,11 @@ class AdaptiveTree:
         when="many quantiles, above all of few records; later queries are free",
         size_share=SIZE_SHARE,
     )
-    q: tuple[float, ...]
-    budget: Guarantee
-    size: int | None = None
     cut_share: float | None = None
     cells: int = CELLS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        if not isinstance(self.budget, (PureDP, ZCDP)):
-            raise InvalidType(f"budget must be a PureDP or a ZCDP, got {self.budget!r}")
-        object.__setattr__(self, "size", require_size(self.size, self.budget.neighbors))
+        super().__post_init__()
         object.__setattr__(self, "cells", require.count(minimum=1, cells=self.cells))
         if self.cut_share is not None:
             share = require.positive(cut_share=self.cut_share)
@@ -115,33 +107,12 @@ class AdaptiveTree:
             cutting_rate(stages.cut)
             self.counting(stages, HIGHEST, 2).rate(HIGHEST)
 
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "AdaptiveTree":
-        """Spends epsilon or rho; a delta is not needed."""
-        spent: Guarantee
-        if isinstance(budget, ZCDP):
-            spent = ZCDP(rho=budget.rho, neighbors=budget.neighbors)
-        else:
-            spent = PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
-        return cls(q=q, budget=spent, size=size)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The whole budget, whatever is read off the tree later."""
-        return self.budget
-
     def stages(self, points: int) -> Stages:
         """What each stage may spend on a grid of so many points."""
         cut = self.cut_share or (LUMPY_CUT_SHARE if points <= COARSE else CUT_SHARE)
-        known = self.budget.neighbors is Neighbors.SWAP or self.size is not None
-        size = 0.0 if known else SIZE_SHARE
-        return Stages(
-            None if known else budget_share(self.budget, size),
-            budget_share(self.budget, cut),
-            budget_share(self.budget, 1.0 - cut - size),
-        )
+        if self.buys_size:
+            return Stages(*self.budget.split(SIZE_SHARE, cut))
+        return Stages(None, *self.budget.split(cut))
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """All records: where the grid is cut depends on where it was cut before."""
@@ -151,16 +122,16 @@ class AdaptiveTree:
         """The tree itself, a public value that answers any quantile."""
         points = view.grid.size
         records = view.order_statistics(self.demand(view.n, view.grid).index)
-        size = self._public_size(view.n, bits)
+        size = self._size(view.n, bits)
         stages = self.stages(points)
         rate = cutting_rate(stages.cut)
-        found = cells.grown(
+        grown = cells.grown(
             lambda steps: np.searchsorted(records, steps),
             points,
             rule(size, self.cells, rate),
             lambda count: draws.discrete_laplaces(bits, rate, count),
         )
-        edges, height, branching = leaves(found.start, points)
+        edges, height, branching = leaves(grown.start, points)
         below = np.searchsorted(records, edges[1:-1])
         counted = self.counting(stages, height, branching).over(edges, below, view, bits)
         return replace(counted, mechanism=self.name, budget=self.budget)
@@ -171,17 +142,12 @@ class AdaptiveTree:
 
     def counting(self, stages: Stages, height: int, branching: int) -> AggTree:
         """What counts the cells, in a tree of this shape."""
-        counted = AggTree.within(stages.tree, q=self.q)
-        return replace(counted, height=height, branching=branching)
+        return AggTree(q=self.q, budget=stages.tree, height=height, branching=branching)
 
-    def _public_size(self, n: int, bits: Bits) -> int:
-        if self.budget.neighbors is Neighbors.SWAP:
-            return n
-        if self.size is not None:
-            return self.size
+    def _size(self, n: int, bits: Bits) -> int:
+        """The public number of records: known, stated or bought."""
         paid = self.stages(MOST_STEPS).size
-        assert paid is not None
-        return noisy_count(n, paid, bits)
+        return self.public_size(n) if paid is None else PrivateCount(budget=paid).draw(n, bits)
 
 
 def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
@@ -219,26 +185,25 @@ def most_loss(rate: Fraction) -> float:
     """F of (2), rounded up."""
     a, g = float(rate), toll(rate)
     small = -math.expm1(-a)
-    found = a
+    loss = a
     for k in range(TERMS):
         power = math.exp(-a * (1 + k * g))
-        found += math.log1p(power * small / (1 + math.exp(-a) - power))
+        loss += math.log1p(power * small / (1 + math.exp(-a) - power))
     rest = small * math.exp(-a * (1 + TERMS * g)) / -math.expm1(-a * g)
-    return (found + rest) * (1 + ROUNDING)
+    return (loss + rest) / SAFE
 
 
 @lru_cache(maxsize=256)
 def cutting_rate(budget: Guarantee) -> Fraction:
     """The largest a of (1), nearly, whose price (2) a budget covers."""
-    swap = budget.neighbors is Neighbors.SWAP
     if isinstance(budget, ZCDP):
-        # A loss with a range of eta costs bounded_range_rho(eta), for each of two ways of a swap.
-        limit, both_sides = bounded_range_eta(budget.rho / (2 if swap else 1)), True
+        # The loss has the range F + a; a swap is one record less and one more.
+        limit, both_sides = budget.divided(budget.neighbors.records).bounded_range(), True
     else:
-        limit, both_sides = budget.epsilon, swap
+        limit, both_sides = budget.amount, budget.neighbors is Neighbors.SWAP
 
     def covered(rate: Fraction) -> bool:
-        other_side = float(rate) * (1 + ROUNDING) if both_sides else 0.0
+        other_side = float(rate) / SAFE if both_sides else 0.0
         return most_loss(rate) + other_side <= limit
 
     if not covered(draws.LEAST_RATE):

@@ -30,8 +30,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws, tree
-from dpquantiles.mechanisms.law import Profile
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
@@ -56,8 +56,8 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggTree:
-    """A tree of noisy counts within a budget of `epsilon` or `rho`, read at the quantiles `q`.
+class AggTree(Mechanism):
+    """A tree of noisy counts within one budget, read at the quantiles `q`.
 
     `height` and `branching` are h and b; None picks them from the grid. `reading` says how answers
     are read off the counts: "settled" for (3) and (4), "raw" for the counts as they are.
@@ -71,24 +71,12 @@ class AggTree:
         when="trees that are to be merged; later queries are free; give bounds for integers",
         uses_size=False,
     )
-    q: tuple[float, ...]
-    epsilon: float | None = None
-    rho: float | None = None
-    neighbors: str = Neighbors.SWAP
     height: int | None = None
     branching: int | None = None
     reading: str = READINGS[0]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        if (self.epsilon is None) == (self.rho is None):
-            raise InvalidType("epsilon or rho must be given, one of the two")
-        if self.epsilon is not None:
-            object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        if self.rho is not None:
-            object.__setattr__(self, "rho", require.positive(rho=self.rho))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        super().__post_init__()
         require.choice(READINGS, reading=self.reading)
         self._check_shape()
         self.rate(self.height or max(SHAPE[0], FLOAT_SHAPE[0]))
@@ -106,42 +94,14 @@ class AggTree:
                 f"got height={self.height}, branching={self.branching}"
             )
 
-    @classmethod
-    def within(
-        cls,
-        budget: Guarantee,
-        *,
-        q: tuple[float, ...],
-        size: int | None = None,  # noqa: ARG003
-    ) -> "AggTree":
-        """Spends epsilon or rho; a public size is not needed, the tree counts the records."""
-        if isinstance(budget, ZCDP):
-            return cls(q=q, rho=budget.rho, neighbors=budget.neighbors)
-        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
+    def _checked_size(self) -> None:
+        """None: a stated size is not needed, because the tree counts the records."""
 
     @classmethod
-    def quantile_tree(
-        cls, *, q: tuple[float, ...], epsilon: float, neighbors: str = Neighbors.SWAP
-    ) -> "AggTree":
+    def quantile_tree(cls, *, q: tuple[float, ...], budget: Guarantee) -> "AggTree":
         """The tree that Google's differential-privacy library, BigQuery and PyDP offer."""
         height, branching = QUANTILE_TREE
-        return cls(
-            q=q,
-            epsilon=epsilon,
-            neighbors=neighbors,
-            height=height,
-            branching=branching,
-            reading="raw",
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The whole budget, whatever is read off the tree later."""
-        neighbors = Neighbors(self.neighbors)
-        if self.rho is not None:
-            return ZCDP(rho=self.rho, neighbors=neighbors)
-        assert self.epsilon is not None
-        return PureDP(epsilon=self.epsilon, neighbors=neighbors)
+        return cls(q=q, budget=budget, height=height, branching=branching, reading="raw")
 
     def shape(self, grid: Grid) -> tuple[int, int]:
         """Height and branching: public numbers. Leaves of one grid point are the finest."""
@@ -158,12 +118,7 @@ class AggTree:
 
     def rate(self, height: int) -> Fraction:
         """e of (1): exactly what (2) allows; more than MOST_RATE would be no noise at all."""
-        nodes = height * (2 if self.neighbors is Neighbors.SWAP else 1)
-        if self.rho is not None:
-            rate = _root_below(2 * Fraction(self.rho) / nodes)
-        else:
-            assert self.epsilon is not None
-            rate = Fraction(self.epsilon) / nodes
+        rate = Fraction(self.budget.counting_rate(height))
         if rate < draws.LEAST_RATE:
             raise InvalidValue(
                 f"the budget must leave at least 2**-40 per node, got {float(rate):.3g}; "
@@ -205,10 +160,3 @@ class AggTree:
     def release(self, view: SortedView, bits: Bits) -> Release:
         """The answers of one tree at the quantiles `q`."""
         return self.tree(view, bits).quantiles(self.q)
-
-
-def _root_below(square: Fraction) -> Fraction:
-    """A number whose square is not above this one, and nearly it."""
-    scale = 2**128
-    root = math.isqrt(math.floor(square * scale**2))
-    return Fraction(root, scale)

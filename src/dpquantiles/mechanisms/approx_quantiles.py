@@ -25,13 +25,13 @@ Proof: `approx_quantiles.md` beside this file.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpquantiles.mechanisms.law import Profile
+from dpquantiles.mechanisms.mechanism import Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximateQuantiles(RecursiveJointExp):
-    """All quantiles `q`, halving the records again and again, at total privacy loss `epsilon`."""
+    """All quantiles `q`, halving the records again and again, within one budget."""
 
     name: ClassVar[str] = "approx_quantiles"
     profile: ClassVar[Profile] = Profile(

@@ -11,45 +11,27 @@ mechanism only decides how wide they are. Proof: `bracketed.md` beside this file
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid, Held
+from dpquantiles.grid import Grid, TypedGrid
 from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kernels import draws
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
-from dpquantiles.mechanisms.brackets import Brackets, Noise, place
-from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount, bought, counting_share
-from dpquantiles.mechanisms.law import Mechanism
-from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, bounded_range_eta
+from dpquantiles.mechanisms.brackets import Brackets, RankNoise, place
+from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
+from dpquantiles.mechanisms.mechanism import Mechanism
+from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 RANK_SHARE = Fraction(1, 3)
 """The share of a budget that measures ranks."""
-
-
-class Shares(NamedTuple):
-    """A budget in two parts, which together are no more than it."""
-
-    ranks: float
-    """Epsilon of the counts (1)."""
-    rest: Guarantee
-
-
-def shares(budget: Guarantee) -> Shares:
-    """Pure noise of epsilon e costs e of an epsilon, and e^2 / 2 of a rho."""
-    if isinstance(budget, ZCDP):
-        ranks = math.sqrt(2 * float(RANK_SHARE) * budget.rho)
-        rest = float(1 - RANK_SHARE) * budget.rho * (1 - 1e-12)
-        return Shares(ranks, replace(budget, rho=rest))
-    ranks = budget.epsilon * float(RANK_SHARE)
-    return Shares(ranks, replace(budget, epsilon=math.nextafter(budget.epsilon - ranks, 0.0)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +46,18 @@ class Bracketed:
     domain: Domain = ANYTHING
     """What the data's declared type can hold, which intervals must hold as well."""
 
-    def __post_init__(self) -> None:
-        self._whole()
+    inner: Mechanism = field(init=False, repr=False, compare=False)
+    """The mechanism for `q` alone, at what the ranks leave of the budget."""
 
-    def _whole(self) -> Mechanism:
-        """The mechanism as if it had all of the budget: what it refuses, it refuses at once."""
-        whole: Mechanism = registry.build(self.mechanism, self.budget, q=self.q, size=self.size)
-        return whole
+    def __post_init__(self) -> None:
+        _, rest = self.budget.split(RANK_SHARE)
+        inner = registry.build(self.mechanism, rest, q=self.q, size=self.size)
+        object.__setattr__(self, "inner", inner)
 
     @property
     def guarantee(self) -> Guarantee:
         """The budget; of an (epsilon, delta), epsilon alone where the mechanism needs no delta."""
-        alone, stated = self._whole().guarantee, self.budget
-        if isinstance(alone, PureDP) and isinstance(stated, ApproxDP):
-            stated = PureDP(epsilon=stated.epsilon, neighbors=stated.neighbors)
-        return replace(stated, research_only=alone.research_only)
+        return self.inner.profile.spent(self.budget)
 
     @property
     def _swap(self) -> bool:
@@ -87,8 +66,8 @@ class Bracketed:
     @property
     def rank_rate(self) -> Fraction:
         """The rate of the noise: a swap changes two counts by one, an addition or removal one."""
-        epsilon = Fraction(shares(self.budget).ranks)
-        return min(epsilon / (2 if self._swap else 1), draws.MOST_RATE)
+        ranks, _ = self.budget.split(RANK_SHARE)
+        return min(Fraction(ranks.counting_rate()), draws.MOST_RATE)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """Everything: which ranks are measured depends on the answers."""
@@ -97,8 +76,8 @@ class Bracketed:
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw of the answers, and the ranks around them."""
         size, rest = self._sized(view.n, bits)
-        brackets, inner = self._answering(size, rest)
-        drawn = inner.release(view, bits)
+        brackets, mechanism = self._answering(size, rest)
+        drawn = mechanism.release(view, bits)
         answers = dict(zip(drawn.q, drawn.values, strict=True))
         return replace(
             drawn,
@@ -111,33 +90,28 @@ class Bracketed:
 
     def answering(self, size: int) -> Mechanism:
         """What answers, given a public size: these quantiles, and those beside them."""
-        return self._answering(size, shares(self.budget).rest)[1]
+        return self._answering(size, self.inner.budget)[1]
 
     def _answering(self, size: int, rest: Guarantee) -> tuple[Brackets, Mechanism]:
         brackets = place(self.q, size, self.intervals, self._noise(rest))
-        stated = size if not self._swap and self._profile.uses_size else None
-        inner: Mechanism = registry.build(self.mechanism, rest, q=brackets.q, size=stated)
-        return brackets, inner
-
-    @property
-    def _profile(self) -> Any:
-        return registry.MECHANISMS[self.mechanism].profile
-
-    def _sized(self, n: int, bits: Bits) -> tuple[int, Guarantee]:
-        """The public size, bought from what the ranks leave where it is neither known nor given."""
-        rest = shares(self.budget).rest
-        if self._buys_size:
-            return bought(rest, n, bits)
-        return n if self.size is None else self.size, rest
+        stated = size if not self._swap and self.inner.profile.uses_size else None
+        return brackets, replace(self.inner, budget=rest, q=brackets.q, size=stated)
 
     @property
     def _buys_size(self) -> bool:
         return not self._swap and self.size is None
 
-    @property
-    def _count(self) -> PrivateCount:
-        """The private count that `bought` draws."""
-        return counting_share(shares(self.budget).rest)[0]
+    def _count(self) -> tuple[PrivateCount, Guarantee]:
+        """The private count that buys a size, and what it leaves of what the ranks leave."""
+        count, rest = self.inner.budget.split(COUNT_SHARE)
+        return PrivateCount(budget=count), rest
+
+    def _sized(self, n: int, bits: Bits) -> tuple[int, Guarantee]:
+        """The public size, bought where it is neither public nor given, and what is left."""
+        if not self._buys_size:
+            return n if self.size is None else self.size, self.inner.budget
+        count, rest = self._count()
+        return count.draw(n, bits), rest
 
     def _provenance(self, size: int) -> dict[str, object]:
         return {
@@ -147,13 +121,12 @@ class Bracketed:
             **({"size_share": float(1 - RANK_SHARE) * COUNT_SHARE} if self._buys_size else {}),
         }
 
-    def _noise(self, rest: Guarantee) -> Noise:
+    def _noise(self, rest: Guarantee) -> RankNoise:
         """What JointExp would have; other mechanisms may be further off."""
-        epsilon = bounded_range_eta(rest.rho) if isinstance(rest, ZCDP) else rest.epsilon
-        return Noise(
-            answers=epsilon / (4 if self._swap else 2),
+        return RankNoise(
+            answers=rest.without_delta.bounded_range() / (2 * rest.neighbors.records),
             ranks=float(self.rank_rate),
-            size=self._count.epsilon if self._buys_size else math.inf,
+            size=float(self._count()[0].rate) if self._buys_size else math.inf,
         )
 
     def _measure(
@@ -170,15 +143,15 @@ class Bracketed:
         below, _ = view.ranks(cuts)
         counts = np.diff(np.concatenate([[0], below, [view.n]]))
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
-        held = Held(grid, self.domain)
+        typed = TypedGrid(grid, self.domain)
         return MeasuredRanks(
             asked=self.intervals,
-            lower=held.lower(cuts),
-            upper=held.upper(cuts),
+            lower=typed.lower(cuts),
+            upper=typed.upper(cuts),
             counts=tuple((counts + noise).tolist()),
             rate=float(self.rank_rate),
             size=view.n if self._swap else None,
-            ends=held.ends,
+            ends=typed.ends,
         )
 
 

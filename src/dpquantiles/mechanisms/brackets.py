@@ -24,7 +24,7 @@ FURTHER = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class RankNoise:
     """How uncertain answers and measured ranks will be, as rates of Laplace noise in ranks."""
 
     answers: float
@@ -41,7 +41,7 @@ class Brackets(NamedTuple):
     upper: frozenset[float]
 
 
-def place(q: Sequence[float], size: int, asked: Intervals, noise: Noise) -> Brackets:
+def place(q: Sequence[float], size: int, asked: Intervals, noise: RankNoise) -> Brackets:
     """Brackets for ascending distinct quantiles of `size` records."""
     brackets = _place(q, size, _shifts(q, size, asked, noise, 3 * len(q), 2 * len(q)))
     # What is shared makes all answers and ranks more certain, so less shift is needed.
@@ -50,7 +50,7 @@ def place(q: Sequence[float], size: int, asked: Intervals, noise: Noise) -> Brac
 
 
 def _shifts(
-    q: Sequence[float], size: int, asked: Intervals, noise: Noise, answers: int, cuts: int
+    q: Sequence[float], size: int, asked: Intervals, noise: RankNoise, answers: int, cuts: int
 ) -> list[int]:
     """Ranks between each quantile and its ends.
 
@@ -94,7 +94,7 @@ def _place(q: Sequence[float], size: int, shifts: Sequence[int]) -> Brackets:
 
 def _serve(places: dict[int, float], first: int, last: int, wanted: int, size: int) -> float:
     """The quantile of an answer with a rank in first .. last, the nearest to what is wanted."""
-    known = sorted(places)
-    there = known[bisect_left(known, first) : bisect_left(known, last + 1)]
+    ranks = sorted(places)
+    there = ranks[bisect_left(ranks, first) : bisect_left(ranks, last + 1)]
     nearest = min(there, key=lambda rank: abs(rank - wanted), default=wanted)
     return places.setdefault(nearest, nearest / size)

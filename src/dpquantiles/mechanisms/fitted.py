@@ -30,11 +30,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
-from dpquantiles.mechanisms.count import budget_share, counting_share, noisy_count
+from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.law import Mechanism, Profile
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+from dpquantiles.privacy import Guarantee
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.groups import SortedSteps
@@ -70,7 +70,7 @@ MOST_JOINT = 28
 """More quantiles of smooth data are for recursive_joint_exp."""
 
 
-class Stages(NamedTuple):
+class FittedStages(NamedTuple):
     """What the rough number of records, the question and the answers may spend."""
 
     size: Guarantee | None
@@ -79,7 +79,7 @@ class Stages(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class Fitted(Mechanism):
     """All quantiles `q` within a budget, by the mechanism that fits the records.
 
     `size` is a public number of records for add-remove neighbors, as in JointExp.
@@ -93,55 +93,31 @@ class Fitted:
         when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
         size_share=SIZE_SHARE,
     )
-    q: tuple[float, ...]
-    budget: Guarantee
-    size: int | None = None
 
     def __post_init__(self) -> None:
-        # A tree may be taken whatever is found, so what it refuses is refused here, at the whole
-        # budget and at what a question leaves of it; nothing is refused later.
-        checked = AdaptiveTree(q=self.q, budget=self.budget, size=self.size)
-        for field in ("q", "size"):
-            object.__setattr__(self, field, getattr(checked, field))
-        self.taken(MOST_STEPS, lumpy=True, size=0)
+        super().__post_init__()
+        # A tree may be taken whatever the answer is, so what it refuses is refused here.
+        for points in (COARSE, MOST_STEPS):
+            self.taken(points, lumpy=True, size=0)
 
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "Fitted":
-        """Spends epsilon or rho; a delta is not needed."""
-        return cls(q=q, budget=AdaptiveTree.within(budget, q=q, size=size).budget, size=size)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The whole budget, whatever is taken."""
-        return self.budget
-
-    @property
-    def _sized(self) -> bool:
-        return self.budget.neighbors is Neighbors.SWAP or self.size is not None
-
-    def stages(self, points: int) -> Stages:
+    def stages(self, points: int) -> FittedStages:
         """What each stage may spend on a grid of so many points."""
         if points <= COARSE:
-            return Stages(None, None, self.budget)
-        size = 0.0 if self._sized else SIZE_SHARE
-        return Stages(
-            None if self._sized else budget_share(self.budget, size),
-            budget_share(self.budget, LUMP_SHARE),
-            budget_share(self.budget, 1.0 - LUMP_SHARE - size),
-        )
+            return FittedStages(None, None, self.budget)
+        if self.buys_size:
+            return FittedStages(*self.budget.split(SIZE_SHARE, LUMP_SHARE))
+        return FittedStages(None, *self.budget.split(LUMP_SHARE))
 
     def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
         """(2), for a public number of records: known, stated or bought."""
-        rest = self.stages(points).answers
+        stages = self.stages(points)
         if not lumpy and self._few(size):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
-            joint = family.within(rest, q=self.q, size=self.size)
+            joint = family(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, points):
                 return joint
-        bought = points > COARSE and not self._sized
-        tree = AdaptiveTree.within(rest, q=self.q, size=size if bought else self.size)
+        stated = self.size if stages.size is None else size
+        tree = AdaptiveTree(q=self.q, budget=stages.answers, size=stated)
         if lumpy:
             return replace(tree, cut_share=LUMPY_CUT_SHARE)
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
@@ -161,22 +137,21 @@ class Fitted:
         """All records: what is taken depends on what was found."""
         return Demand.everything(n)
 
-    def _public_size(self, n: int) -> int:
-        return n if self.budget.neighbors is Neighbors.SWAP else self.size or 0
-
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release that says what was taken."""
         points, demand = view.grid.size, self.demand(view.n, view.grid)
-        held = SortedSteps(view.grid, view.order_statistics(demand.index))
-        stages, size = self.stages(points), self._public_size(view.n)
+        records = SortedSteps(view.grid, view.order_statistics(demand.index))
+        stages = self.stages(points)
         if stages.size is not None:
-            size = noisy_count(view.n, stages.size, bits)
+            size = PrivateCount(budget=stages.size).draw(view.n, bits)
+        else:
+            size = 0 if self.buys_size else self.public_size(view.n)
         lumpy = True
         if stages.lumps is not None:
-            parts = occupied(held.steps, self.part_length(points, size))
-            lumpy = LUMP * noisy_count(parts, stages.lumps, bits) < size
+            parts = occupied(records.steps, self.part_length(points, size))
+            lumpy = LUMP * PrivateCount(budget=stages.lumps).draw(parts, bits) < size
         taken = self.taken(points, lumpy=lumpy, size=size)
-        release = taken.release(held, bits)
+        release = taken.release(records, bits)
         told: dict[str, object] = {} if stages.lumps is None else {"size": size}
         told |= {**release.provenance, "budget": self.budget.to_dict(), "taken": taken.name}
         # What it would mean is a share of what was left, not of the budget.
@@ -190,10 +165,8 @@ class Fitted:
 
 
 def rate_per_record(budget: Guarantee) -> float:
-    """The epsilon of a JointExp under swap."""
-    epsilon = bounded_range_eta(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
-    # A record more or less changes half as much as a swap.
-    return min(epsilon, STRONGEST) * (2 if budget.neighbors is Neighbors.ADD_REMOVE else 1)
+    """The epsilon of a JointExp under swap; a record more or less changes half as much."""
+    return min(budget.bounded_range(), STRONGEST) * 2 / budget.neighbors.records
 
 
 def strength(size: int, budget: Guarantee) -> float:
@@ -218,10 +191,8 @@ def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
 
     `n` is the number of records where that is public, and of no account where it is not.
     """
-    sized, largest = joint, StepGrid(max(points, MOST_STEPS))
-    if joint.neighbors is Neighbors.ADD_REMOVE and joint.size is None:
-        _, rest = counting_share(joint.guarantee)
-        sized = joint.within(rest, q=joint.q, size=0)
+    largest = StepGrid(max(points, MOST_STEPS))
+    sized = joint.priced()[1] if joint.buys_size else joint
     try:
         if isinstance(sized, JointExp):
             sized.demand(n, StepGrid(points))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dpquantiles.entropy import Bits
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupAnswers
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import SortedView
 from dpquantiles.views.groups import Groups
@@ -21,7 +21,7 @@ def release_groups(
     without them every group buys its own.
     """
     mechanism = build(None)
-    draw_groups = registry.ENTRIES[mechanism.name].draw_groups
+    draw_groups = registry.REGISTERED[mechanism.name].draw_groups
     if draw_groups is not None:
         return draw_groups(mechanism, groups, sizes, bits)
     each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()

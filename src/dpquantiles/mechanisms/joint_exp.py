@@ -18,30 +18,20 @@ edge. Rate c = epsilon / (2 sensitivity), less what rounding costs.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from dpquantiles import require
-from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import algebra as algebras
-from dpquantiles.kernels import precision
+from dpquantiles.kernels import scans
 from dpquantiles.kernels.gaps import MOST_ANSWERS
-from dpquantiles.mechanisms.count import COUNT_SHARE, counting_share
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
-from dpquantiles.mechanisms.law import Profile, released, require_size
-from dpquantiles.privacy import (
-    ZCDP,
-    Guarantee,
-    Neighbors,
-    PureDP,
-    bounded_range_eta,
-    bounded_range_rho,
-)
-from dpquantiles.results import Release
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
@@ -65,12 +55,12 @@ MOST_RATE = 2.0**40
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointExp:
-    """All quantiles `q` at once, at total privacy loss `epsilon`.
+class JointExp(WithLaw):
+    """All quantiles `q` at once, within one budget.
 
     `reach` is the half-width R of the rank window; None picks it from public numbers so that the
     floor is never seen. `size` is the public size nu under add-remove neighbors; without it a
-    release spends a share of epsilon on a private count (`COUNT_SHARE`).
+    release spends a share of its budget on a private count (`COUNT_SHARE`).
     """
 
     name: ClassVar[str] = "joint_exp"
@@ -80,46 +70,22 @@ class JointExp:
         cost="m R + m^2 R where windows overlap",
         when="up to about a dozen quantiles of any data, some dozens of smooth data",
     )
-    q: tuple[float, ...]
-    epsilon: float
-    neighbors: str = Neighbors.SWAP
     reach: int | None = None
-    size: int | None = None
-    stated_as: str = PureDP.kind
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
-        require.choice((PureDP.kind, ZCDP.kind), stated_as=self.stated_as)
+        super().__post_init__()
         if self.reach is not None:
             object.__setattr__(self, "reach", require.count(minimum=1, reach=self.reach))
-        object.__setattr__(self, "size", require_size(self.size, Neighbors(self.neighbors)))
-
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "JointExp":
-        """Spends epsilon as it is; of a rho, as much epsilon as its exact price allows."""
-        if isinstance(budget, ZCDP):
-            epsilon = bounded_range_eta(budget.rho)
-            neighbors = budget.neighbors
-            return cls(q=q, epsilon=epsilon, neighbors=neighbors, size=size, stated_as=ZCDP.kind)
-        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors, size=size)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """epsilon-differential privacy, rounding included, or its price as concentrated privacy."""
-        neighbors = Neighbors(self.neighbors)
-        if self.stated_as == ZCDP.kind:
-            return ZCDP(rho=bounded_range_rho(self.epsilon), neighbors=neighbors)
-        return PureDP(epsilon=self.epsilon, neighbors=neighbors)
+    def epsilon(self) -> float:
+        """The range of its privacy loss: all of an epsilon, or what a rho exactly pays for."""
+        return self.budget.bounded_range()
 
     @property
     def sensitivity(self) -> int:
         """The most by which one neighbor changes the utility of an answer."""
-        return 2 if self.neighbors is Neighbors.SWAP else 1
+        return self.neighbors.records
 
     def demand(self, n: int, grid: Grid | None = None) -> Demand:
         """The records around every target; without a grid, for the largest."""
@@ -131,26 +97,9 @@ class JointExp:
         order = np.argsort(self.q, kind="stable")
         return JointExpLaw.of(view, self._geometry(view.n, view.grid.size), order)
 
-    def sized(self, view: SortedView, bits: Bits) -> "JointExp":
-        """This mechanism with its public size settled, bought by a private count where needed."""
-        if self.neighbors is Neighbors.SWAP or self.size is not None:
-            return self
-        count, rest = counting_share(self.guarantee)
-        priced = replace(self.within(rest, q=self.q, size=0), reach=self.reach)
-        # What public numbers forbid is refused before anything is spent.
-        priced._setting(None, view.grid.size)
-        return replace(priced, size=count.draw(view.n, bits))
-
-    def release(self, view: SortedView, bits: Bits) -> Release:
-        """One draw, as a release."""
-        sized = self.sized(view, bits)
-        size = view.n if self.neighbors is Neighbors.SWAP else sized.size
-        share = {} if sized is self else {"size_share": COUNT_SHARE}
-        return released(self, view, bits, sized.law(view).draw(bits), size=size, **share)
-
     def _geometry(self, n: int, points: int) -> Geometry:
-        setting = self._setting(n if self.neighbors is Neighbors.SWAP else None, points)
-        nu = n if self.size is None else self.size
+        nu = self.public_size(n)
+        setting = self.setting(n if self.neighbors is Neighbors.SWAP else None, points)
         targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
         surplus, reach = n - nu, setting.reach
         far = abs(surplus) > setting.cap
@@ -158,13 +107,8 @@ class JointExp:
         stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
         return Geometry(setting, targets, surplus, far, start, stop - start + 1)
 
-    def _setting(self, public_n: int | None, points: int) -> Setting:
+    def setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and representation; the number of records only where it is public."""
-        if public_n is None and self.size is None:
-            raise InvalidValue(
-                "size must be given for the law under add-remove neighbors; "
-                "without it only release() works, which buys a private count first"
-            )
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
         nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
@@ -185,7 +129,7 @@ class JointExp:
         log_floor = _log_floor(nominal, reach, delta)
         algebra = algebras.choose(log_volume, log_floor, longest, nominal)
         log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
-        rounding = precision.draw_loss(algebra, steps, longest, nominal, log_range)
+        rounding = scans.draw_loss(algebra, steps, longest, nominal, log_range)
         rate = self._rate(rounding)
         log_floor = _log_floor(rate, reach, delta)
         return Setting(reach, cap, rate, log_floor, log_volume, log_range, algebra)
@@ -198,7 +142,10 @@ class JointExp:
                 f"got {self.epsilon!r}; take fewer quantiles, a coarser resolution or, where it "
                 "is small, a larger epsilon"
             )
-        return min((self.epsilon - rounding) / (2 * self.sensitivity) * (1 - 2.0**-50), MOST_RATE)
+        rate = (self.epsilon - rounding) / (2 * self.sensitivity)
+        # A difference and a quotient err by 2**-52 at most. Seeded answers depend on every bit of
+        # this rate, so it stays as it has always been computed.
+        return min(rate * (1 - 2.0**-50), MOST_RATE)
 
 
 def _log_floor(rate: float, reach: int, delta: int) -> float:

@@ -21,7 +21,6 @@ from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.scans import scan_depth
-from dpquantiles.mechanisms.count import counting_share
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.privacy import Neighbors
@@ -51,8 +50,7 @@ def draw_side_by_side(
     if mechanism.neighbors is Neighbors.SWAP:
         sizes = groups.n
     elif sizes is None:
-        count, rest = counting_share(mechanism.guarantee)
-        mechanism = replace(mechanism.within(rest, q=mechanism.q, size=0), reach=mechanism.reach)
+        count, mechanism = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
     return draw_groups(mechanism, groups, sizes, bits), sizes.tolist()
 
@@ -65,7 +63,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     are taken for the groups that are drawn one by one, in their order, and then for those that pass
     together, from the smallest to the largest, groups of one size in their order.
     """
-    setting = _setting(mechanism, groups.grid.size)
+    setting = shared_setting(mechanism, groups.grid.size)
     together = _pass_together(setting, groups.n)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
@@ -86,11 +84,10 @@ def _sized(mechanism: JointExp, size: int) -> JointExp:
     return mechanism if mechanism.neighbors is Neighbors.SWAP else replace(mechanism, size=size)
 
 
-def _setting(mechanism: JointExp, points: int) -> Setting:
+def shared_setting(mechanism: JointExp, points: int) -> Setting:
     """One setting for all groups: that of the largest data set, so that no group's size matters."""
-    if mechanism.neighbors is Neighbors.SWAP:
-        return mechanism._setting(require.LARGEST_COUNT, points)
-    return replace(mechanism, size=0)._setting(None, points)
+    swap = mechanism.neighbors is Neighbors.SWAP
+    return mechanism.setting(require.LARGEST_COUNT if swap else None, points)
 
 
 def _longest(setting: Setting) -> int:

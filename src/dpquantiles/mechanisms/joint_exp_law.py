@@ -16,12 +16,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.backward import Walk
-from dpquantiles.kernels.forward import Ints, Masses, forward
+from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.law import steps_of
+from dpquantiles.mechanisms.laws import steps_of
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
 class Setting(NamedTuple):
@@ -59,9 +58,9 @@ def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
 def _records(view: SortedView, geometry: Geometry) -> Ints:
     """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
     n, width = view.n, geometry.length + 1
-    held = runs(geometry, n)
-    steps = view.order_statistics(Demand(runs=held).index)
-    starts, offsets = [run.start for run in held], np.cumsum([0, *map(len, held)])
+    fetched = runs(geometry, n)
+    steps = view.order_statistics(Demand(runs=fetched).index)
+    starts, offsets = [run.start for run in fetched], np.cumsum([0, *map(len, fetched)])
     records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
     for row, target in zip(records, geometry.targets.tolist(), strict=True):
         first = target + geometry.start - 1
@@ -158,5 +157,5 @@ class JointExpLaw:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
         last = draws.weighted(bits, self._ends, self.setting.algebra)
-        walk = Walk(self.records, self.masses, self.geometry.targets, self.decay, bits)
+        walk = WalkBack(self.records, self.masses, self.geometry.targets, self.decay, bits)
         return walk.back(last)

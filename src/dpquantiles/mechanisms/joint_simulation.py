@@ -17,8 +17,7 @@ from dpquantiles.kernels.algebra import Floats, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
-from dpquantiles.views.protocol import Ints
+from dpquantiles.views.protocol import Ints, merged
 
 PROBES = 16
 """How many of many data sets show how long the axis of errors must be."""

@@ -12,13 +12,12 @@ Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selectio
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.draws import (
@@ -29,43 +28,48 @@ from dpquantiles.kernels.draws import (
     discrete_laplaces,
 )
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
-
-SAFE = 1 - 1e-9
-"""Far more than rounding can add to the probability (1)."""
+from dpquantiles.privacy import ApproxDP, Guarantee
+from dpquantiles.privacy.rounding import SAFE
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateKeys:
     """A selection of groups under add-remove neighbors."""
 
-    epsilon: float
-    delta: float
+    budget: ApproxDP
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        object.__setattr__(self, "delta", require.fraction(delta=self.delta))
         if not LEAST_RATE <= self.epsilon <= MOST_RATE:
             raise InvalidValue(
                 "epsilon must leave between 2**-40 and 2**9 for the private keys, "
                 f"got {self.epsilon!r} as their share"
             )
 
+    @classmethod
+    def bought(cls, budget: ApproxDP) -> "tuple[PrivateKeys, Guarantee]":
+        """A selection for a share of epsilon and all of delta, and what is left of epsilon."""
+        part, rest = budget.split(COUNT_SHARE)
+        return cls(budget=budget.at(part.amount)), rest.without_delta
+
+    @property
+    def epsilon(self) -> float:
+        """The rate of the noise."""
+        return self.budget.epsilon
+
     @property
     def guarantee(self) -> ApproxDP:
         """(epsilon, delta)-differential privacy for add-remove neighbors."""
-        return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbors=Neighbors.ADD_REMOVE)
+        return self.budget
 
     @property
     def threshold(self) -> int:
         """k of (1): the largest noise, and the largest count that is not released."""
-        low, high = 0, 1
-        while self.log_chance(high) > math.log(self.delta * SAFE):
+        low, high, limit = 0, 1, math.log(self.budget.delta) + math.log(SAFE)
+        while self.log_chance(high) > limit:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            fits = self.log_chance(middle) <= math.log(self.delta * SAFE)
-            low, high = (low, middle) if fits else (middle, high)
+            low, high = (low, middle) if self.log_chance(middle) <= limit else (middle, high)
         return high
 
     def log_chance(self, k: int) -> float:
@@ -103,12 +107,3 @@ def _nearly_even(bits: Bits, rate: Fraction, k: int) -> int:
         z = below(bits, 2 * k + 1) - k
         if bernoulli_exp(bits, rate * abs(z)):
             return z
-
-
-def keys_share(budget: ApproxDP) -> tuple[PrivateKeys, PureDP]:
-    """A selection for `COUNT_SHARE` of epsilon and all of delta, and what is left of epsilon."""
-    keys = PrivateKeys(epsilon=budget.epsilon * COUNT_SHARE, delta=budget.delta)
-    rest = replace(
-        PureDP(epsilon=budget.epsilon), **{**budget.stated_for, "unit": None, "within": ()}
-    )
-    return keys, replace(rest, epsilon=math.nextafter(budget.epsilon - keys.epsilon, 0.0))

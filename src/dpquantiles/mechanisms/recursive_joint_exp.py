@@ -14,6 +14,8 @@ end error of (3), so one record costs the epsilon of one JointExp per level, and
 
     each JointExp has   epsilon / L  (add-remove)   or   epsilon / (2 L)  (swap)               (4)
 
+Of a rho, epsilon / L is the largest range of privacy loss whose price is at most rho / L.
+
 Ties would all fall on one side of a cut and spoil the sizes of both parts, so records are told
 apart first: the j-th of the records that share a grid point gets the j-th label of a fixed public
 sequence, van der Corput's 0, 1/2, 1/4, 3/4, 1/8, ..., and everything above runs on
@@ -40,9 +42,9 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.law import Profile, steps_of
-from dpquantiles.mechanisms.shares import EvenShares
-from dpquantiles.privacy import Neighbors
+from dpquantiles.mechanisms.laws import steps_of
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints
 
@@ -81,8 +83,8 @@ def grow(first: int, last: int, levels: int) -> Node | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecursiveJointExp(EvenShares):
-    """All quantiles `q` by a tree of JointExps at total privacy loss `epsilon`.
+class RecursiveJointExp(WithLaw):
+    """All quantiles `q` by a tree of JointExps within one budget.
 
     The tree depends on the number of quantiles alone. All records are read, in order, once.
     """
@@ -111,9 +113,15 @@ class RecursiveJointExp(EvenShares):
         return root
 
     @property
-    def node_epsilon(self) -> float:
-        """(4)."""
-        return self.each / 2 if self.neighbors is Neighbors.SWAP else self.each
+    def each(self) -> float:
+        """The range of privacy loss of one level."""
+        return self.budget.bounded_range(self.parts(len(self.q)))
+
+    @property
+    def node_budget(self) -> PureDP:
+        """(4): a swap changes the records of two nodes of a level."""
+        epsilon = self.each / self.neighbors.records
+        return PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
 
     def node_mechanism(self, node: Node, targets: Sequence[int]) -> JointExp:
         """The JointExp (3) of a node."""
@@ -121,8 +129,7 @@ class RecursiveJointExp(EvenShares):
         nominal = last - first
         return JointExp(
             q=tuple((target - first) / max(nominal, 1) for target in inner),
-            epsilon=self.node_epsilon,
-            neighbors=Neighbors.ADD_REMOVE,
+            budget=self.node_budget,
             size=nominal,
         )
 
@@ -191,7 +198,7 @@ class ToldApart:
     def order_statistics(self, index: Ints) -> Ints:
         steps = self.view.order_statistics(index)
         distinct, inverse = np.unique(steps, return_inverse=True)
-        below, through = (found[inverse] for found in self.view.ranks(distinct))
+        below, through = (counts[inverse] for counts in self.view.ranks(distinct))
         labels = np.zeros_like(steps)
         for shared, here in _by_size(through - below):
             labels[here] = self._labels(shared)[(index - below)[here]]
@@ -200,12 +207,12 @@ class ToldApart:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         whole, label = steps >> self.shift, steps & ((1 << self.shift) - 1)
         below, through = self.view.ranks(whole)
-        found = below.copy(), below.copy()
+        lower, upper = below.copy(), below.copy()
         for shared, here in _by_size(through - below):
             labels = self._labels(shared)
-            found[0][here] += np.searchsorted(labels, label[here], side="left")
-            found[1][here] += np.searchsorted(labels, label[here], side="right")
-        return found
+            lower[here] += np.searchsorted(labels, label[here], side="left")
+            upper[here] += np.searchsorted(labels, label[here], side="right")
+        return lower, upper
 
     def _labels(self, shared: int) -> Ints:
         """The labels of so many records that share a step, in ascending order."""
@@ -220,10 +227,10 @@ def _by_size(sizes: Ints) -> Iterator[tuple[int, NDArray[np.bool_]]]:
 
 def van_der_corput(index: Ints, bits: int) -> Ints:
     """The lowest `bits` bits of each number, in reverse order."""
-    found = np.zeros_like(index)
+    reversed_bits = np.zeros_like(index)
     for bit in range(bits):
-        found |= ((index >> bit) & 1) << (bits - 1 - bit)
-    return found
+        reversed_bits |= ((index >> bit) & 1) << (bits - 1 - bit)
+    return reversed_bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,10 +281,10 @@ class RecursiveLaw:
         """The log probability of these cuts, in ascending order: a product over the nodes."""
         if any(a > b for a, b in itertools.pairwise(cuts)):
             return -math.inf
-        known = (0, *cuts, self.records.grid.size - 1)
+        ends_and_cuts = (0, *cuts, self.records.grid.size - 1)
         logs = []
         for node in self.tree.nodes():
-            low, *inner, high = (known[cut] for cut in node.cuts)
+            low, *inner, high = (ends_and_cuts[cut] for cut in node.cuts)
             logs.append(self._remembered(node, low, high, tuple(inner)))
         return math.fsum(logs)
 

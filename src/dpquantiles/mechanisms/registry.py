@@ -1,7 +1,7 @@
 """The mechanisms by name: what each needs to be built, planned and drawn by group.
 
-A mechanism is registered by one `Entry`. Everything but its class has a default that is right for
-any mechanism, so that an entry says more only where something better is known.
+One `Registration` makes a mechanism available. Everything but its class has a default that is right
+for any mechanism, so a registration says more only where something better exists.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,10 @@ from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, draw_side_by_side
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, bounded_range_eta
+from dpquantiles.privacy import ZCDP, Guarantee
 
 MechanismName = Literal[
     "joint_exp",
@@ -53,7 +54,7 @@ Rate = Callable[[ZCDP, int, Grid], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Registration:
     """A mechanism, and what planner and groups know of it beside its profile."""
 
     mechanism: Any
@@ -76,7 +77,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """What the mechanism is asked for by."""
+        """The name by which the mechanism is requested."""
         return str(self.mechanism.name)
 
     def draws_for(self, m: int) -> int:
@@ -94,22 +95,21 @@ class Entry:
 
 def neighbor_factor(budget: Guarantee) -> float:
     """How many times the rate of swap neighbors a budget buys for its own neighbors."""
-    return 2.0 if budget.neighbors is Neighbors.ADD_REMOVE else 1.0
+    return 2.0 / budget.neighbors.records
 
 
 def _joint_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
-    return neighbor_factor(budget) * bounded_range_eta(budget.rho)
+    return neighbor_factor(budget) * budget.bounded_range()
 
 
 def _recursive_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
     parts = RecursiveJointExp.parts(m)
-    return neighbor_factor(budget) * parts * bounded_range_eta(budget.rho / parts)
+    return neighbor_factor(budget) * parts * budget.bounded_range(parts)
 
 
 def _tree_rate(budget: ZCDP, height: int) -> float:
-    """sqrt(2 rho / nodes) per node, against 1 / (2 height) at epsilon = 1."""
-    nodes = 2 * height / neighbor_factor(budget)
-    return float((2 * budget.rho / nodes) ** 0.5 * 2 * height)
+    """The rate per node, against 1 / (2 height) at epsilon = 1."""
+    return budget.counting_rate(height) * 2 * height
 
 
 def _cell_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
@@ -120,27 +120,27 @@ def _even_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
     return _tree_rate(budget, (FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE)[0])
 
 
-ENTRIES: dict[str, Entry] = {}
+REGISTERED: dict[str, Registration] = {}
 """What is registered, by name."""
 
 MECHANISMS: dict[str, Any] = {}
 """The classes, by name."""
 
 
-def register(entry: Entry) -> None:
-    """Make a mechanism known by its name, to releases, plans and commands."""
-    if entry.name in ENTRIES:
-        raise InvalidValue(f"mechanism must have a name of its own, got {entry.name!r}")
-    ENTRIES[entry.name], MECHANISMS[entry.name] = entry, entry.mechanism
+def register(new: Registration) -> None:
+    """Make a mechanism available by its name, to releases, plans and commands."""
+    if new.name in REGISTERED:
+        raise InvalidValue(f"mechanism must have a name of its own, got {new.name!r}")
+    REGISTERED[new.name], MECHANISMS[new.name] = new, new.mechanism
 
 
 def unregister(name: str) -> None:
     """Forget a mechanism."""
-    del ENTRIES[name], MECHANISMS[name]
+    del REGISTERED[name], MECHANISMS[name]
 
 
-for _entry in (
-    Entry(
+for _built_in in (
+    Registration(
         mechanism=JointExp,
         simulate=simulation.joint_exp,
         draws=(1024, 256, 128),
@@ -149,7 +149,7 @@ for _entry in (
         concentrated_rate=_joint_rate,
         draw_groups=draw_side_by_side,
     ),
-    Entry(
+    Registration(
         mechanism=RecursiveJointExp,
         simulate=simulation.recursive_joint_exp,
         draws=(128, 128, 128),
@@ -157,54 +157,47 @@ for _entry in (
         too_few="the same as joint_exp for so few quantiles",
         concentrated_rate=_recursive_rate,
     ),
-    Entry(mechanism=Fitted, simulate=simulation.fitted, concentrated_rate=_cell_tree_rate),
-    Entry(
+    Registration(
+        mechanism=Fitted,
+        simulate=simulation.fitted,
+        draws=(1024, 256, 128),
+        concentrated_rate=_cell_tree_rate,
+    ),
+    Registration(
         mechanism=AdaptiveTree,
         simulate=simulation.adaptive_tree,
         concentrated_rate=_cell_tree_rate,
     ),
-    Entry(
+    Registration(
         mechanism=AggTree,
         simulate=simulation.agg_tree,
         draws=(256, 256, 256),
         concentrated_rate=_even_tree_rate,
     ),
-    Entry(
+    Registration(
         mechanism=ApproximateQuantiles,
         simulate=simulation.recursive_joint_exp,
         draws=(128, 128, 128),
     ),
-    Entry(mechanism=SliceQuantiles, most_planned=100),
-    Entry(mechanism=AboveThreshold, most_planned=3),
-    Entry(mechanism=IndExp, simulate=simulation.one_by_one),
-    Entry(mechanism=AppIndExp, simulate=simulation.one_by_one),
-    Entry(mechanism=CSmooth),
-    Entry(mechanism=PaperJointExp),
+    Registration(mechanism=SliceQuantiles, most_planned=100),
+    Registration(mechanism=AboveThreshold, most_planned=3),
+    Registration(mechanism=IndExp, simulate=simulation.one_by_one),
+    Registration(mechanism=AppIndExp, simulate=simulation.one_by_one),
+    Registration(mechanism=CSmooth),
+    Registration(mechanism=PaperJointExp),
 ):
-    register(_entry)
+    register(_built_in)
 
 
-def build(name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Any:
+def build(
+    name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
+) -> Mechanism:
     """The named mechanism within a budget; refuses what it cannot meet and names what can."""
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
-    profile = mechanism.profile
-    if budget.kind not in profile.kinds:
-        raise InvalidValue(
-            f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
-            f"{_listed(profile.kinds)}; {_others('kinds', budget.kind)}"
-        )
-    if budget.neighbors not in profile.neighbors:
-        raise InvalidValue(
-            f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
-            f"supports {_listed(profile.neighbors)}; {_others('neighbors', budget.neighbors)}"
-        )
-    return mechanism.within(budget, q=q, size=size)
-
-
-def _listed(options: tuple[str, ...]) -> str:
-    return ", ".join(repr(str(option)) for option in options)
-
-
-def _others(field: str, value: str) -> str:
-    names = [name for name, m in MECHANISMS.items() if value in getattr(m.profile, field)]
-    return f"those that do: {', '.join(names)}" if names else "no mechanism does"
+    objection = mechanism.profile.objection(name, budget)
+    if objection:
+        others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
+        told = f"those that do: {', '.join(others)}" if others else "no mechanism does"
+        raise InvalidValue(f"{objection}; {told}")
+    built: Mechanism = mechanism(q=q, budget=budget, size=size)
+    return built

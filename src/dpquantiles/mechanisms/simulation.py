@@ -21,8 +21,7 @@ from dpquantiles.grid import MOST_STEPS
 from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
-from dpquantiles.mechanisms.baselines.ind_exp import OneByOne
-from dpquantiles.mechanisms.count import noise_rate
+from dpquantiles.mechanisms.baselines.ind_exp import IndExp
 from dpquantiles.mechanisms.fitted import LUMP, Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_simulation import JointDraws, RecordRuns, ReferenceView
@@ -65,10 +64,9 @@ def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
     return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
 
 
-def one_by_one(mechanism: OneByOne, view: ReferenceView, draws: int) -> Ints:
+def one_by_one(mechanism: IndExp, view: ReferenceView, draws: int) -> Ints:
     """Draws of a JointExp for every quantile by itself, put in order."""
-    sensitivity = 2 if mechanism.neighbors is Neighbors.SWAP else 1
-    coarse, rate = _in_units(view, mechanism.each / (2 * sensitivity))
+    coarse, rate = _in_units(view, mechanism.each / (2 * mechanism.neighbors.records))
     bits, targets = _bits(view), _targets(mechanism, coarse)
     columns = [
         _joint(coarse, target, rate, bits, draws) for target in np.split(targets, len(targets))
@@ -78,7 +76,7 @@ def one_by_one(mechanism: OneByOne, view: ReferenceView, draws: int) -> Ints:
 
 def recursive_joint_exp(mechanism: RecursiveJointExp, view: ReferenceView, draws: int) -> Ints:
     """Draws of a tree of JointExps: of every node, all draws at once."""
-    coarse, rate = _in_units(view, mechanism.node_epsilon / 2)
+    coarse, rate = _in_units(view, mechanism.node_budget.epsilon / 2)
     room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
     fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
     targets = np.array([0, *_targets(mechanism, coarse), coarse.n])
@@ -133,7 +131,7 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     points = view.grid.size
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
-        noise = _laplaces(_generator(view), noise_rate(paid), draws)
+        noise = _laplaces(_generator(view), paid.noise_rate, draws)
         parts = view.occupied(mechanism.part_length(points, view.n))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     simulations: dict[type, Simulation] = {

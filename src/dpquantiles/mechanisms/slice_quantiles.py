@@ -41,8 +41,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
-from dpquantiles.mechanisms.law import Profile, released
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -67,7 +67,7 @@ MOST_DECAY = Fraction(64)
 GUARD_BITS = 64
 
 
-class Plan(NamedTuple):
+class SlicePlan(NamedTuple):
     """All that decides privacy: public numbers."""
 
     targets: Ints
@@ -84,8 +84,8 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SliceQuantiles:
-    """Quantiles `q` at total privacy loss `epsilon`, for many of them on very many records.
+class SliceQuantiles(Mechanism):
+    """Quantiles `q` within one budget, for many of them on very many records.
 
     `size` is the public size under add-remove neighbors, where it must be given. Refuses, from
     public numbers alone, when the targets are too close for windows of a useful size.
@@ -98,41 +98,30 @@ class SliceQuantiles:
         cost="m R, R about 2 ln(m K) / epsilon",
         when="many quantiles, far apart in rank, of very many records on a huge domain",
     )
-    q: tuple[float, ...]
-    epsilon: float
-    neighbors: str = Neighbors.SWAP
-    size: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        super().__post_init__()
+        if self._noise() < draws.LEAST_RATE:
+            raise InvalidValue(f"epsilon must be at least 1e-9 here, got {self.epsilon!r}")
+
+    def _checked_size(self) -> int | None:
         if (self.size is None) != (self.neighbors is Neighbors.SWAP):
             raise InvalidValue(
                 "size must be given under add-remove neighbors, and left out under swap, where the "
                 f"number of records is public, got {self.size!r}; where none is public, as with "
                 "private keys, take another mechanism"
             )
-        if self.size is not None:
-            object.__setattr__(self, "size", require.count(size=self.size))
-        if self._noise() < draws.LEAST_RATE:
-            raise InvalidValue(f"epsilon must be at least 1e-9 here, got {self.epsilon!r}")
+        return None if self.size is None else require.count(size=self.size)
 
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "SliceQuantiles":
-        """Spends epsilon as it is; of a rho, the epsilon whose square is twice as much."""
-        if isinstance(budget, ZCDP):
-            epsilon = math.sqrt(2 * budget.rho) * (1 - 1e-12)
-            return cls(q=q, epsilon=epsilon, neighbors=budget.neighbors, size=size)
-        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors, size=size)
+    @property
+    def epsilon(self) -> float:
+        """All of an epsilon; of a rho, the epsilon whose square is twice as much."""
+        return self.budget.noise_rate
 
     @property
     def guarantee(self) -> PureDP:
         """epsilon-differential privacy, for every outcome of the noise."""
-        return PureDP(epsilon=self.epsilon, neighbors=Neighbors(self.neighbors))
+        return PureDP(epsilon=self.epsilon, neighbors=self.neighbors)
 
     def demand(self, n: int, grid: Grid) -> Demand:
         """Everything, because the ranks are noisy; it asks for 2h records around each."""
@@ -150,10 +139,9 @@ class SliceQuantiles:
             draw(bits, *slots(window, int(cap), view.grid.size, plan.slope), table)
             for window, cap in zip(windows, caps, strict=True)
         ]
-        known = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
-        values = view.grid.decode(np.array([known[q] for q in self.q], dtype=np.int64))
-        size = view.n if self.size is None else self.size
-        return released(self, view, bits, values, size=size)
+        steps = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
+        values = view.grid.decode(np.array([steps[q] for q in self.q], dtype=np.int64))
+        return self.released(view, bits, values, size=self.public_size(view.n))
 
     @property
     def _m(self) -> int:
@@ -163,9 +151,9 @@ class SliceQuantiles:
         nodes = diameter(self._m) if self.neighbors is Neighbors.SWAP else self._m.bit_length()
         return min(draws.MOST_RATE, RANK_SHARE * Fraction(self.epsilon) / nodes)
 
-    def plan(self, n: int, grid: Grid) -> Plan:
+    def plan(self, n: int, grid: Grid) -> SlicePlan:
         """All parameters from public numbers; refuses where windows would be too small."""
-        nu, q = n if self.size is None else self.size, np.array(sorted(set(self.q)))
+        nu, q = self.public_size(n), np.array(sorted(set(self.q)))
         targets = np.rint(q * nu).astype(np.int64)
         edge = EDGE_SHARE * Fraction(self.epsilon)
         margin = math.ceil(Fraction(self._m) / (2 * edge + edge**2))
@@ -187,7 +175,7 @@ class SliceQuantiles:
                 f"epsilon={self.epsilon:g} needs windows of {2 * reach} ranks around each quantile "
                 "by slice_quantiles; take a larger epsilon, or mechanism 'joint_exp'"
             )
-        return Plan(targets, self._noise(), decay, reach, slope, margin)
+        return SlicePlan(targets, self._noise(), decay, reach, slope, margin)
 
     def _spread(self) -> int:
         """By how much noise may narrow a gap, but for a chance of MISS_CHANCE."""
@@ -195,9 +183,9 @@ class SliceQuantiles:
         return math.ceil(2 / self._noise() * (0.3 * nodes + math.log(self._m / MISS_CHANCE)))
 
     def _refusal(self, nu: int, needed: float) -> str:
-        held = "size" if self.size is not None else "the number of records"
+        what = "size" if self.size is not None else "the number of records"
         return (
-            f"{held} must be at least about {needed:.2g} for {self._m} such quantiles at "
+            f"{what} must be at least about {needed:.2g} for {self._m} such quantiles at "
             f"epsilon={self.epsilon:g} by slice_quantiles, got {nu}; take a larger epsilon, fewer "
             "quantiles, or mechanism 'joint_exp' (few quantiles) or 'agg_tree' (many)"
         )
@@ -224,7 +212,7 @@ def prefix_noise(nodes: Ints) -> Ints:
     return sums[1:]
 
 
-def caps_of(ranks: Ints, plan: Plan) -> Ints:
+def caps_of(ranks: Ints, plan: SlicePlan) -> Ints:
     """(3) in units of 1/t of a rank, over the last axis."""
     top = plan.slope * plan.reach
     gaps = np.full(ranks.shape, top + plan.margin, dtype=np.int64)
@@ -243,12 +231,12 @@ def windows_of(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
     ]
     index = np.concatenate(runs)
     real = np.unique(index[(index >= 0) & (index < view.n)])
-    found = view.order_statistics(real)
+    records = view.order_statistics(real)
     windows = []
     for run in runs:
         steps = np.where(run < 0, 0, view.grid.size - 1).astype(np.int64)
         inside = (run >= 0) & (run < view.n)
-        steps[inside] = found[np.searchsorted(real, run[inside])]
+        steps[inside] = records[np.searchsorted(real, run[inside])]
         windows.append(steps)
     return windows
 
@@ -264,7 +252,7 @@ def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, 
     return starts, lengths, np.concatenate([[cap], near, [cap]])
 
 
-def weights(plan: Plan) -> list[int]:
+def weights(plan: SlicePlan) -> list[int]:
     """Whole numbers that stand for exp(-c e / t), e = 0, 1, ..., t h.
 
     Every one is at most exp(c/t) times the next, exactly, and not less than it.

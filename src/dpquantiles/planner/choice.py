@@ -1,17 +1,17 @@
 """The choice of a mechanism from public numbers: what `mechanism="auto"` means.
 
-Of the mechanisms that are the best somewhere, the table of rehearsals (`tables.py`) says how far
-each is off on smooth, clustered and tied records of the same public shape. A good choice is
+For every mechanism that is the best somewhere, a table (`tables.py`) says how far off it is on
+smooth, clustered and tied records of the same public shape. A good choice is
 
-    within 10 % of the best on smooth records, and
-    on clustered and tied ones at most twice as far off as the best.
+    at most 10 % worse than the best on smooth records, and
+    at most twice as far off as the best on clustered and tied ones.
 
-Ties can make errors as small as you like: on clustered and tied records the best is taken to be no
-better than a single private median, 2 / epsilon ranks off, or one rank. The regret of a mechanism
-is the largest ratio to what is allowed. One with a regret of at most 1 is good in both ways; of
-these the first is taken, joint_exp before those that read all records. Where there is none, the
-least regret decides. The records themselves are never asked; a mechanism may ask them, and pays for
-it.
+Ties can make errors arbitrarily small. So on clustered and tied records the best counts as no
+better than a single private median, which is 2 / epsilon ranks off, and as no better than one rank.
+The regret of a mechanism is the largest ratio of its error to what is allowed. The first mechanism
+with a regret of at most 1 is chosen, joint_exp before those that read all records. Where there is
+none, the least regret decides. The choice never looks at the records. A mechanism may do so itself,
+and pays for it.
 """
 
 import math
@@ -29,13 +29,13 @@ from dpquantiles.privacy import ZCDP, Guarantee
 AUTO: Final = "auto"
 
 AskedMechanism: TypeAlias = MechanismName | Literal["auto"]
-"""A mechanism as a caller may name it."""
+"""The name of a mechanism, or "auto"."""
 
 
 class Allowed(NamedTuple):
-    """How many times the error of the best is no reason for regret.
+    """How many times as far off as the best a good choice may be.
 
-    `ranks` and `units` of 1 / epsilon, whichever is more, count as the best where it is better.
+    The best counts as at least `ranks` off, and at least `units` times 1 / epsilon.
     """
 
     times: float
@@ -51,10 +51,10 @@ LUMPS = Allowed(2.0, 1.0, 2.0)
 ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
-"""An epsilon, or the root of a rho, beyond these makes no difference any more."""
+"""A smaller or larger epsilon, or root of a rho, makes no difference to the choice."""
 
 UNKNOWN_SIZE = 10_000
-"""Assumed where the number of records is protected and not stated: the choice must not use it."""
+"""Assumed where the number of records is protected and not stated, so that it is not used."""
 
 
 class Choice(NamedTuple):
@@ -65,19 +65,19 @@ class Choice(NamedTuple):
 
 
 def answers(q: tuple[float, ...], intervals: Intervals | None) -> int:
-    """How many answers are drawn; intervals take one on each side of every quantile."""
+    """How many answers are drawn; intervals need one more on each side of every quantile."""
     return len(set(q)) * (1 if intervals is None else 3)
 
 
 def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
-    """The mechanism for m answers of `size` records; None where the size is not public."""
-    return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.named(grid), size)
+    """The mechanism for m answers of `size` records; the size is None where it is not public."""
+    return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.grid_name(grid), size)
 
 
 @lru_cache(maxsize=1024)
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
-    entries = (registry.ENTRIES[name] for name in tables.CANDIDATES)
-    able = [entry.name for entry in entries if entry.fewest <= m <= entry.most]
+    candidates = (registry.REGISTERED[name] for name in tables.CANDIDATES)
+    able = [one.name for one in candidates if one.fewest <= m <= one.most]
     errors = {
         data: {name: _error(name, budget, m, n, grid, data) for name in able}
         for data in tables.DATA
@@ -97,7 +97,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
 def _reason(
     name: str, m: int, n: int, size: int | None, errors: dict[str, dict[str, float]]
 ) -> str:
-    """Why, in words made of public numbers."""
+    """Why it was chosen, in words made of public numbers and figures of the table."""
     records = f"{n:,} records"
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
@@ -115,7 +115,7 @@ def _reason(
 
 
 def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
-    """The expected rank error, from the table: see there for the change of scale."""
+    """The expected rank error of the table, rescaled to the budget as `tables.py` explains."""
     ratio = _rate(name, budget, m, grid)
     return tables.error(name, grid, data, n * ratio, m, ratio) / ratio
 
@@ -126,4 +126,4 @@ def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
         budget = replace(budget, rho=min(max(budget.rho, WEAKEST**2), STRONGEST**2))
     else:
         budget = replace(budget, epsilon=min(max(budget.epsilon, WEAKEST), STRONGEST))
-    return registry.ENTRIES[name].rate(budget, m, tables.GRIDS[grid])
+    return registry.REGISTERED[name].rate(budget, m, tables.GRIDS[grid])

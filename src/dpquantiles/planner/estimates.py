@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
-from dpquantiles.mechanisms.law import Mechanism
+from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner.reference import Reference
 from dpquantiles.privacy import Guarantee, Neighbors
 
@@ -21,7 +21,7 @@ CAUTION = 2.5
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The rank errors that one mechanism will have: per quantile, in the order asked."""
+    """The rank errors that one mechanism will have: per quantile, in the order requested."""
 
     mechanism: str
     expected: tuple[float, ...]
@@ -51,7 +51,7 @@ def estimate(
     """The errors of one mechanism on a reference data set, from so many draws at most."""
     distinct = tuple(sorted(set(q)))
     mechanism = _answering(name, budget, distinct, view.n, intervals)
-    most = registry.ENTRIES[name].draws_for(len(mechanism.q))
+    most = registry.REGISTERED[name].draws_for(len(mechanism.q))
     errors = simulated_errors(mechanism, view, most if draws is None else min(draws, most))
     errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]
     bounds = dict(zip(distinct, upper_points(errors).tolist(), strict=True))
@@ -70,8 +70,7 @@ def _answering(
     swap = budget.neighbors is Neighbors.SWAP
     if intervals is None:
         stated = None if swap or not MECHANISMS[name].profile.uses_size else size
-        mechanism: Mechanism = registry.build(name, budget, q=q, size=stated)
-        return mechanism
+        return registry.build(name, budget, q=q, size=stated)
     stated = None if swap else size
     whole = Bracketed(mechanism=name, budget=budget, q=q, intervals=intervals, size=stated)
     return whole.answering(size)
@@ -79,7 +78,7 @@ def _answering(
 
 def simulated_errors(mechanism: Mechanism, view: Reference, draws: int) -> Floats:
     """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order."""
-    steps = registry.ENTRIES[mechanism.name].simulate(mechanism, view, draws)
+    steps = registry.REGISTERED[mechanism.name].simulate(mechanism, view, draws)
     return rank_errors(view, np.sort(mechanism.q), steps)
 
 

@@ -16,10 +16,10 @@ from dpquantiles.privacy import NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 PRECISION = 1.02
-"""Answers are the smallest up to this factor."""
+"""Results are the smallest possible ones up to this factor."""
 
 STEPS_BELOW = (1.1, 1.3)
-"""How far below an answer it is tried whether less is enough."""
+"""How many times less is tried as well, in case it is enough."""
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 100.0
 MOST_SIZE = 2**31
@@ -45,22 +45,22 @@ def epsilon_for(
     quantile by itself. All else is as in `plan`, and rests on the same assumption about the data.
     """
     target = _rank_error(rank_error)
-    n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
+    n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
     name = _mechanism(mechanism)
     view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
 
     def excess(epsilon: float) -> float:
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=neighbors)
-        taken = name or choice.choose(budget, len(set(asked)), n, view.grid).mechanism
-        return estimate(taken, budget, asked, view).worst / (target * n)
+        chosen = name or choice.choose(budget, len(set(requested)), n, view.grid).mechanism
+        return estimate(chosen, budget, requested, view).worst / (target * n)
 
-    found = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
-    if found is None:
+    smallest = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
+    if smallest is None:
         raise InvalidValue(
             f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
             f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
         )
-    return found
+    return smallest
 
 
 def size_for(
@@ -84,22 +84,24 @@ def size_for(
     """
     target = _rank_error(rank_error)
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
-    asked, points = require.quantiles(q=q), planned_grid(bounds, resolution, grid)
+    requested, points = require.quantiles(q=q), planned_grid(bounds, resolution, grid)
     name = _mechanism(mechanism)
 
     def excess(size: float) -> float:
         n = max(1, math.ceil(size))
-        taken = name or choice.choose(budget, len(set(asked)), n, points).mechanism
+        chosen = name or choice.choose(budget, len(set(requested)), n, points).mechanism
         view = reference(data, n, points, spread)
-        return estimate(taken, budget, asked, view).worst / (target * n)
+        return estimate(chosen, budget, requested, view).worst / (target * n)
 
-    found = _smallest(excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}")))
-    if found is None:
+    smallest = _smallest(
+        excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}"))
+    )
+    if smallest is None:
         raise InvalidValue(
             f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
             "take a larger rank_error or epsilon, or fewer quantiles"
         )
-    return int(found)
+    return int(smallest)
 
 
 def _rank_error(rank_error: float) -> float:
@@ -111,7 +113,7 @@ def _rank_error(rank_error: float) -> float:
 
 
 def _mechanism(name: str) -> str:
-    """The name of a mechanism; nothing where the choice is left to public numbers."""
+    """The name of a mechanism; empty for "auto"."""
     return "" if name == choice.AUTO else require.choice(MECHANISMS, mechanism=name)
 
 
@@ -120,24 +122,24 @@ def _smallest(
     start: float,
     least: float,
     most: float,
-    told: Callable[[float], float],
+    rounded: Callable[[float], float],
 ) -> float | None:
-    """The smallest x, as it is told, with excess(x) <= 1; None if there is none.
+    """The smallest rounded x with excess(x) <= 1; None if there is none.
 
-    The excess falls about as 1 / x. Where the choice of a mechanism changes it may rise; so a
-    little below what was found is tried as well, and the search goes on if that is enough.
+    The excess falls about as 1 / x. It may rise where the choice of a mechanism changes. So values
+    a little below the smallest x are tried as well, and the search goes on if one is enough.
     """
-    found = _crossing(excess, start, least, most)
-    while found is not None:
-        below = [found / step for step in STEPS_BELOW if found / step >= least]
+    smallest = _crossing(excess, start, least, most)
+    while smallest is not None:
+        below = [smallest / step for step in STEPS_BELOW if smallest / step >= least]
         enough = [x for x in below if excess(x) <= 1]
         if not enough:
             break
-        found = _crossing(excess, enough[-1], least, enough[-1])
-    # Rehearsals jitter from one number to the next: what is returned was tried itself.
-    while found is not None and excess(told(found)) > 1:
-        found = told(found) * PRECISION
-    return None if found is None else told(found)
+        smallest = _crossing(excess, enough[-1], least, enough[-1])
+    # Simulated errors jitter from one x to the next, so the value that is returned was tried.
+    while smallest is not None and excess(rounded(smallest)) > 1:
+        smallest = rounded(smallest) * PRECISION
+    return None if smallest is None else rounded(smallest)
 
 
 def _crossing(

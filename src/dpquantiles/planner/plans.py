@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import registry
-from dpquantiles.mechanisms.registry import Entry
+from dpquantiles.mechanisms.registry import Registration
 from dpquantiles.planner import choice
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName
+from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
@@ -60,10 +60,10 @@ class Plan:
 
     def __getitem__(self, mechanism: str) -> Estimate:
         """A mechanism by name; "auto" is the one it takes, or the best if that was left out."""
-        found = {estimate.mechanism: estimate for estimate in self.table}
+        estimates = {estimate.mechanism: estimate for estimate in self.table}
         if mechanism == choice.AUTO:
-            return found.get(self.chosen.mechanism, self.best)
-        return found[require.choice(found, mechanism=mechanism)]
+            return estimates.get(self.chosen.mechanism, self.best)
+        return estimates[require.choice(estimates, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
         """A rank error as a distance between values, for records evenly spread over even grids."""
@@ -81,7 +81,7 @@ class Plan:
 
     def curve(self, mechanism: str = choice.AUTO) -> tuple[tuple[Guarantee, Estimate], ...]:
         """The errors of a mechanism at budgets below and above the planned one."""
-        budgets = [scaled(self.budget, factor) for factor in FACTORS]
+        budgets = [self.budget.scaled(factor) for factor in FACTORS]
         name, draws = self[mechanism].mechanism, None if len(self.q) <= CURVE_FEW else CURVE_DRAWS
         return tuple(
             (b, estimate(name, b, self.q, self.view, draws, self.intervals)) for b in budgets
@@ -160,9 +160,9 @@ def plan(
         a reference data set. The same parameters always give the same plan.
     """
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
-    n, asked = require.count(minimum=1, size=size), require.quantiles(q=q)
+    n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
     view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
-    return planned(budget, asked, view, n, require_intervals(intervals))
+    return planned(budget, requested, view, n, require_intervals(intervals))
 
 
 def planned(
@@ -171,30 +171,31 @@ def planned(
     view: Reference,
     size: int,
     intervals: Intervals | None = None,
+    chosen: choice.Choice | None = None,
 ) -> Plan:
-    """The plan for a reference data set."""
+    """The plan for a reference data set; `chosen` is the choice of auto, where it was made."""
     m = choice.answers(q, intervals)
-    chosen = choice.choose(budget, m, size, view.grid)
+    chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
-    for name, entry in registry.ENTRIES.items():
-        reason = unsuited(entry, budget, m)
+    for name, registered in registry.REGISTERED.items():
+        reason = unsuited(registered, budget, m)
         if not reason:
-            others = min(entry.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
+            others = min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
             draws = None if name == chosen.mechanism else others
             try:
                 estimates.append(estimate(name, budget, q, view, draws, intervals))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
-        if not entry.mechanism.profile.research_only:
+        if not registered.mechanism.profile.research_only:
             left_out[name] = reason
-    held = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
+    counted = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
     return Plan(
         size=size,
         q=q,
         budget=budget,
         grid=view.grid.describe(),
-        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {held}",
+        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {counted}",
         intervals=intervals,
         table=tuple(sorted(estimates, key=lambda estimate: estimate.mean)),
         chosen=chosen,
@@ -212,24 +213,17 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
     return UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
 
 
-def unsuited(entry: Entry, budget: Guarantee, m: int) -> str:
+def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
     """Why a plan leaves a mechanism out; nothing when it does not."""
-    profile = entry.mechanism.profile
+    profile = registered.mechanism.profile
     if profile.research_only:
         return "research only"
     if budget.kind not in profile.kinds:
         return f"cannot meet a budget of kind {budget.kind!r}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
-    if m < entry.fewest:
-        return entry.too_few
-    if m > entry.most_planned:
-        return f"slow or hopeless for more than {entry.most_planned} quantiles"
+    if m < registered.fewest:
+        return registered.too_few
+    if m > registered.most_planned:
+        return f"slow or hopeless for more than {registered.most_planned} quantiles"
     return ""
-
-
-def scaled(budget: Guarantee, factor: float) -> Guarantee:
-    """A budget that allows so many times the rate."""
-    if isinstance(budget, ZCDP):
-        return replace(budget, rho=budget.rho * factor**2)
-    return replace(budget, epsilon=budget.epsilon * factor)

@@ -27,7 +27,7 @@ MOST_RECORDS = 2**31
 MOST_DRAWN = 2**22
 """The same for references that are drawn at random, which need memory."""
 
-MOST_HELD = 2**22
+MOST_SEARCHED = 2**22
 """References of at most so many records are searched, which is faster than the formula."""
 
 CLUSTERS = 20
@@ -64,7 +64,7 @@ class Reference:
     labels: int = 1
     """Into how many labels every step is cut: more than one tells tied records apart."""
     seed: int = 0
-    """Of what differs by chance: a sample, the sizes of clusters, what is drawn in a rehearsal."""
+    """The seed of what differs by chance: samples, sizes of clusters, and simulated draws."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
@@ -123,8 +123,8 @@ class Reference:
         if len(self.pieces) == 1:
             return self._first + _scaled(index, self._steps, self._ends)
         piece = np.searchsorted(self._ends, index, side="right")
-        held = (self._ends - self._starts)[piece]
-        return self._first[piece] + _scaled(index - self._starts[piece], self._steps[piece], held)
+        count = (self._ends - self._starts)[piece]
+        return self._first[piece] + _scaled(index - self._starts[piece], self._steps[piece], count)
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         """How many records lie below, and how many at or below, each step."""
@@ -142,21 +142,21 @@ class Reference:
 
     def below(self, steps: Ints) -> Ints:
         """How many records lie below each step."""
-        if self.n <= MOST_HELD:
+        if self.n <= MOST_SEARCHED:
             return np.searchsorted(self._records, steps)
         piece = np.searchsorted(self._first, steps, side="right") - 1
         piece = np.maximum(piece, 0)
-        held, width = (self._ends - self._starts)[piece], self._steps[piece]
+        count, width = (self._ends - self._starts)[piece], self._steps[piece]
         offset = np.clip(steps - self._first[piece], 0, width)
-        # The smallest i with position(i) >= offset, near offset / width * held.
-        guess = np.floor(offset / width * held).astype(np.int64)
-        found = np.full(len(guess), 0, dtype=np.int64)
+        # The smallest i with position(i) >= offset, near offset / width * count.
+        guess = np.floor(offset / width * count).astype(np.int64)
+        rank = np.full(len(guess), 0, dtype=np.int64)
         for i in (guess - 2, guess - 1, guess, guess + 1):
-            inside = (i >= 0) & (i < held)
-            low = _scaled(np.where(inside, i, 0), width, np.maximum(held, 1)) < offset
-            found = np.where(inside & low, i + 1, found)
-        found = np.where(guess - 2 >= held, held, found)
-        return self._starts[piece] + np.clip(found, 0, held)
+            inside = (i >= 0) & (i < count)
+            low = _scaled(np.where(inside, i, 0), width, np.maximum(count, 1)) < offset
+            rank = np.where(inside & low, i + 1, rank)
+        rank = np.where(guess - 2 >= count, count, rank)
+        return self._starts[piece] + np.clip(rank, 0, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,17 +197,17 @@ class Sample(Reference):
 
 @lru_cache(maxsize=16)
 def _drawn(seed: int, count: int, first: int, steps: int) -> Ints:
-    """Records of a sample, in order; kept, because many mechanisms are rehearsed on one sample."""
+    """Records of a sample, in order; cached, because many mechanisms are drawn on one sample."""
     return np.sort(np.random.default_rng([seed, count]).integers(first, first + steps, count))
 
 
-def _scaled(i: Ints, width: Ints, held: Ints) -> Ints:
-    """Where the i-th of `held` evenly spaced records lies among `width` steps: grows with i.
+def _scaled(i: Ints, width: Ints, count: Ints) -> Ints:
+    """Where the i-th of `count` evenly spaced records lies among `width` steps: grows with i.
 
-    Whole steps per record are exact, the rest is below `held` and needs no more than a double has.
+    Whole steps per record are exact; the rest is below `count`, small enough for a double.
     """
-    whole = width // held
-    rest = (width - whole * held) / held
+    whole = width // count
+    rest = (width - whole * count) / count
     return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
 
 
@@ -286,8 +286,8 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     steps = min(grid.size, max(1, round(grid.size * share)))
     middle = 3 * grid.size // 4 if unbounded else grid.size // 2
     first = max(0, min(middle - steps // 2, grid.size - steps))
-    held = "all floating-point numbers" if unbounded else "the bounds"
-    return first, steps, f"{share:.3g} of {held}"
+    whole = "all floating-point numbers" if unbounded else "the bounds"
+    return first, steps, f"{share:.3g} of {whole}"
 
 
 def _between(grid: Grid, spread: Any) -> tuple[int, int, str]:

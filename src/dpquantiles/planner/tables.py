@@ -1,15 +1,16 @@
-"""The table behind the choice of a mechanism: mean rank errors of rehearsals, in the package.
+"""The table behind the choice of a mechanism: mean rank errors, measured on made-up records.
 
 Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
-mechanism, for one grid, shape of data, number of records and number of quantiles, and over several
-data sets of that shape. Smooth records are drawn at random: on evenly spaced ones a tree
-with few leaves would look better than it is. Clusters and ties have other sizes in every data set:
-whether a quantile lies at the edge of one or inside it matters more than the mechanism.
-Errors have no scale of their own: a budget that raises the rate of a mechanism by a factor r gives
-1/r of the error that r times as many records have at epsilon = 1, so that the table serves every
-budget. Only on random records trees do have one, because they do not see what lies inside a cell;
+mechanism, for one grid, shape of data, number of records and number of quantiles, over several
+data sets of that shape. Smooth records are drawn at random, because on evenly spaced ones a tree
+with few leaves would look better than it is. Clusters and ties have other sizes in every data set,
+because whether a quantile lies at the edge of one or inside it matters more than the mechanism.
+
+Errors have no scale of their own. A budget that raises the rate of a mechanism by a factor r gives
+1/r of the error that r times as many records have at epsilon = 1, so the table serves every
+budget. The exception are trees on random records, because they do not see what lies inside a cell;
 so smooth records are also measured at epsilon = `STRONG`, in the same units.
-`measured.py` makes one entry; `python -m experiments.choice_table` makes all of them.
+`python -m experiments.choice_table` makes the table.
 """
 
 import json
@@ -46,12 +47,12 @@ GRIDS: dict[str, Grid] = {
 the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
-"""From how many points on a grid is taken for the one of this name."""
+"""A grid of at least so many points is looked up under this name."""
 
 
 @lru_cache(maxsize=1)
-def kept() -> dict[str, Any]:
-    """The table of the package: errors by grid, data and mechanism, rows sizes, columns counts."""
+def table() -> dict[str, Any]:
+    """Errors by grid, data and mechanism; one row per size, one column per count of quantiles."""
     from importlib import resources  # costs more to import than all of the planner
 
     text = resources.files(__package__).joinpath("choice.json").read_text("utf-8")
@@ -59,37 +60,37 @@ def kept() -> dict[str, Any]:
     return errors
 
 
-def named(grid: Grid) -> str:
-    """The grid of the table that stands for this one."""
+def grid_name(grid: Grid) -> str:
+    """The grid of the table that a grid is looked up under."""
     if isinstance(grid, FloatGrid) and grid.unbounded:
         return "integers" if grid.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 
 def error(name: str, grid: str, data: str, n: float, m: int, rate: float = 1.0) -> float:
-    """The entry for any number of records, in units of a rate, of quantiles, and any such rate."""
-    found = _entry(name, grid, data, n, m)
+    """The error for any n, in records times the rate, any number of quantiles and any rate."""
+    weak = _entry(name, grid, data, n, m)
     if data != "smooth" or rate <= 1.0:
-        return found
+        return weak
     strong = _entry(name, grid, STRONG_DATA, n, m)
     share = min(1.0, math.log(rate) / math.log(STRONG))
-    return float(found ** (1 - share) * strong**share)
+    return float(weak ** (1 - share) * strong**share)
 
 
 def _entry(name: str, grid: str, data: str, n: float, m: int) -> float:
     """Linear in logarithms between entries."""
-    rows = kept()[grid][data][name]
+    rows = table()[grid][data][name]
     row, across = _place(SIZES, n)
     column, along = _place(COUNTS, m)
-    found = 0.0
+    logarithm = 0.0
     for r, weight in ((row, 1 - across), (row + 1, across)):
         for c, share in ((column, 1 - along), (column + 1, along)):
             if weight * share:
                 value = rows[r][c]
                 if value is None:
                     return math.inf
-                found += weight * share * math.log(value + 1e-3)
-    return math.exp(found)
+                logarithm += weight * share * math.log(value + 1e-3)
+    return math.exp(logarithm)
 
 
 def _place(marks: tuple[int, ...], x: float) -> tuple[int, float]:

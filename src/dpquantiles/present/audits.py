@@ -2,7 +2,7 @@
 
 import textwrap
 
-from dpquantiles.auditing.findings import Audit, Finding
+from dpquantiles.auditing.checks import Audit, Finding
 from dpquantiles.present import tables
 
 TITLES = {
@@ -19,8 +19,8 @@ def text(audit: Audit, width: int = tables.WIDTH) -> str:
     head, *rows = tables.lines(_columns(audit))
     lines: list[str] = []
     for method, title in TITLES.items():
-        found = zip(audit.findings, rows, strict=True)
-        part = [row for finding, row in found if finding.method == method]
+        both = zip(audit.findings, rows, strict=True)
+        part = [row for finding, row in both if finding.method == method]
         lines += [title, "", head, *part, ""] if part else []
     for finding in audit.failures:
         lines += [*textwrap.wrap(_against(finding), width), ""]
@@ -35,14 +35,16 @@ def html(audit: Audit) -> str:
 
 
 def _columns(audit: Audit) -> dict[str, list[str]]:
-    found = audit.findings
+    findings = audit.findings
     return {
-        "audited": [f.subject for f in found],
-        "neighbors": [f.neighbors for f in found],
-        "claim": [f.claim.replace("epsilon", "eps") for f in found],
-        "found": [f"{f.worst:.4g}{'' if f.passed else ' !'}" for f in found],
-        "cases": [_number(f.cases) for f in found],
-        "time": [f"{f.seconds:.0f} s" if f.seconds >= 10 else f"{f.seconds:.1f} s" for f in found],
+        "audited": [f.subject for f in findings],
+        "neighbors": [f.neighbors for f in findings],
+        "claim": [f.claim.replace("epsilon", "eps") for f in findings],
+        "found": [f"{f.worst:.4g}{'' if f.passed else ' !'}" for f in findings],
+        "cases": [_number(f.cases) for f in findings],
+        "time": [
+            f"{f.seconds:.0f} s" if f.seconds >= 10 else f"{f.seconds:.1f} s" for f in findings
+        ],
     }
 
 

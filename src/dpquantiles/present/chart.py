@@ -71,14 +71,14 @@ def ticks(values: Sequence[Any], most: int) -> list[Tick]:
     if first == last or isinstance(low, bool):
         return [Tick(position(value), exact(value)) for value in dict.fromkeys((low, high))]
     if isinstance(low, dt.date):
-        found = list(_calendar_ticks(first, last, most, days_only=type(low) is dt.date))
+        marks = list(_calendar_ticks(first, last, most, days_only=type(low) is dt.date))
     elif isinstance(low, dt.timedelta):
-        found = list(_duration_ticks(first, last, most))
+        marks = list(_duration_ticks(first, last, most))
     else:
         with localcontext(EXACT):
-            found = list(_number_ticks(first, last, most))
+            marks = list(_number_ticks(first, last, most))
     # A narrow range may hold no round value at all: its ends then label it.
-    return found if len(found) > 1 else [Tick(first, exact(low)), Tick(last, exact(high))]
+    return marks if len(marks) > 1 else [Tick(first, exact(low)), Tick(last, exact(high))]
 
 
 def _number_step(span: float, most: int) -> Decimal:

@@ -67,8 +67,8 @@ def columns(result: Shown) -> dict[str, list[str]]:
         for (name, ends), beyond in zip(
             _ends(result).items(), (OPEN_BELOW, OPEN_ABOVE), strict=True
         ):
-            known = iter(labels([end for end in ends if end is not None]))
-            shown[name] = [beyond if end is None else next(known) for end in ends]
+            closed = iter(labels([end for end in ends if end is not None]))
+            shown[name] = [beyond if end is None else next(closed) for end in ends]
     return shown
 
 

@@ -1,6 +1,6 @@
 """The vocabulary of privacy: neighbors, guarantees, conversions and composition; plain values."""
 
-from dpquantiles.privacy.composition import total
+from dpquantiles.privacy.composition import to_events, total
 from dpquantiles.privacy.conversions import (
     bounded_range_eta,
     bounded_range_rho,
@@ -11,7 +11,6 @@ from dpquantiles.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from dpquantiles.privacy.events import to_events
 from dpquantiles.privacy.guarantees import (
     ZCDP,
     ApproxDP,
@@ -21,7 +20,7 @@ from dpquantiles.privacy.guarantees import (
     from_dict,
 )
 from dpquantiles.privacy.neighbors import Neighbors, NeighborsName
-from dpquantiles.privacy.units import Units, all_rows, per_row, share_of
+from dpquantiles.privacy.units import Units
 
 __all__ = [
     "ZCDP",
@@ -31,7 +30,6 @@ __all__ = [
     "NeighborsName",
     "PureDP",
     "Units",
-    "all_rows",
     "bounded_range_eta",
     "bounded_range_rho",
     "budget",
@@ -39,8 +37,6 @@ __all__ = [
     "composed_epsilon",
     "from_dict",
     "per_call_epsilon",
-    "per_row",
-    "share_of",
     "to_events",
     "total",
     "zcdp_delta",

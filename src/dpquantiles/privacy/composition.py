@@ -1,13 +1,14 @@
-"""What several releases cost together."""
+"""What several releases cost together, added up here or by Google's dp-accounting library."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dpquantiles import require
-from dpquantiles.errors import InvalidValue
-from dpquantiles.privacy.conversions import above, renyi_epsilon
+from dpquantiles.errors import InvalidValue, MissingBackend
+from dpquantiles.privacy.conversions import renyi_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
+from dpquantiles.privacy.rounding import SAFE, above
 
 
 class Released(Protocol):
@@ -33,7 +34,7 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
     """
     if delta is not None:
         require.fraction(delta=delta)
-    guarantees = alike([_guarantee(part) for part in parts])
+    guarantees = _alike([_guarantee(part) for part in parts])
     if not guarantees:
         raise InvalidValue("parts must name at least one release, got none")
     shared = {
@@ -46,7 +47,7 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
     return _sum(guarantees, delta, shared)
 
 
-def alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
+def _alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
     """Guarantees for the same unit and neighbors: swap where they are stated for both."""
     units = {guarantee.unit or "one record" for guarantee in guarantees}
     if len(units) > 1:
@@ -57,10 +58,10 @@ def alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
 
 
 def _guarantee(part: Guarantee | Released) -> Guarantee:
-    found = part if isinstance(part, (PureDP, ApproxDP, ZCDP)) else part.guarantee
-    if found is None:
+    guarantee = part if isinstance(part, (PureDP, ApproxDP, ZCDP)) else part.guarantee
+    if guarantee is None:
         raise InvalidValue("parts must all have a guarantee, got a release without one")
-    return found
+    return guarantee
 
 
 class _Spent(NamedTuple):
@@ -101,3 +102,36 @@ def _sum(
         options.append(_Spent(added, deltas, as_rho).at(delta))
     epsilon, together = min(options)
     return ApproxDP(epsilon=epsilon, delta=together, **shared)  # type: ignore[arg-type]
+
+
+def to_events(guarantees: Iterable[Guarantee]) -> Any:
+    """All guarantees as one `ComposedDpEvent` of dp-accounting; they must protect the same unit.
+
+    A pure guarantee becomes the binary randomized response with the same epsilon, which every
+    epsilon-DP mechanism can be simulated from (Kairouz, Oh, Viswanath, arXiv 1311.0776), so nothing
+    is lost and nothing gained. Accountants take it under the relation REPLACE_ONE; what they report
+    holds for the neighbors that the guarantees are stated for, and for swap where they are stated
+    for both.
+    """
+    try:
+        from dp_accounting import dp_event
+    except ImportError as missing:
+        raise MissingBackend(
+            "dp-accounting is needed to export events: pip install 'dpquantiles[accounting]'"
+        ) from missing
+    return dp_event.ComposedDpEvent(
+        [_event(guarantee, dp_event) for guarantee in _alike(tuple(guarantees))]
+    )
+
+
+def _event(guarantee: Guarantee, dp_event: Any) -> Any:
+    if isinstance(guarantee, PureDP):
+        # Less noise promises less: none where doubles cannot tell how little it is.
+        chance_of_noise = 2 / (1 + guarantee.odds) * SAFE
+        return dp_event.RandomizedResponseDpEvent(chance_of_noise, 2)
+    if isinstance(guarantee, ZCDP):
+        return dp_event.ZCDpEvent(guarantee.rho)
+    raise InvalidValue(
+        "guarantees must be pure or concentrated to become events, got "
+        f"{guarantee}; dp-accounting has no event for it"
+    )

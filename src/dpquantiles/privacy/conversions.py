@@ -4,47 +4,19 @@ Every search ends on the side where the stated guarantee holds.
 """
 
 import math
-import struct
-import sys
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import lru_cache
 
 from dpquantiles import require
+from dpquantiles.privacy.rounding import SAFE, above, greatest_double
 
 SEARCH_STEPS = 200
-SAFE = 1 - 1e-12
-"""Less than one by more than the rounding of a formula without long sums."""
-
 HIGHEST_ORDER = 1e150
 """Of a search for the best order; its square is a double."""
 
 ROUNDING = 1e-11
 """More than the rounding of one factor of a term of `composed_delta`, in nats."""
-
-
-def below(number: Fraction) -> float:
-    """The largest double that is not above a number."""
-    try:
-        nearest = float(number)
-    except OverflowError:
-        return sys.float_info.max if number > 0 else -math.inf
-    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
-
-
-def above(number: Fraction) -> float:
-    """The least double that is not below a number."""
-    return -below(-number)
-
-
-def in_words(number: float, digits: int = 6) -> str:
-    """A number in few digits that say no less than it is."""
-    nearest = f"{number:.{digits}g}"
-    if float(nearest) >= number:
-        return nearest
-    upward = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{float(upward.create_decimal(repr(number))):.{digits}g}"
 
 
 def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
@@ -69,23 +41,6 @@ def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def greatest_double(holds: Callable[[float], bool]) -> float:
-    """The greatest positive double for which a falling condition holds, or 0.0.
-
-    Positive doubles are ordered as the integers that their bits spell, so halving ends exactly.
-    """
-    low, high = 0, struct.unpack("<q", struct.pack("<d", math.inf))[0]
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(_double(middle)) else (low, middle)
-    return _double(low)
-
-
-def _double(bits: int) -> float:
-    number: float = struct.unpack("<d", struct.pack("<q", bits))[0]
-    return number
 
 
 @lru_cache(maxsize=4096)
@@ -165,6 +120,7 @@ def bounded_range_rho(eta: float) -> float:
     return (eta / math.expm1(eta) - 1 + math.log(math.expm1(eta) / eta)) / SAFE
 
 
+@lru_cache(maxsize=1024)
 def bounded_range_eta(rho: float) -> float:
     """The largest range whose `bounded_range_rho` is at most rho."""
     require.positive(rho=rho)

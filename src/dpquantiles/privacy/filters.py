@@ -28,14 +28,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from dpquantiles.privacy.conversions import above, below, renyi_epsilon, renyi_excess, renyi_limit
+from dpquantiles.privacy.conversions import renyi_epsilon, renyi_excess, renyi_limit
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
 from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.rounding import SAFE, above, below, reading, written
 
 ZERO = Fraction(0)
-ROUNDED = 1 + Fraction(1, 2**48)
-"""More than an exponential, a sum and a product of doubles can be too small by."""
-
 MOST_EXPONENT = 700.0
 """Up to here an exponential is a double."""
 
@@ -62,17 +60,6 @@ class Amount(NamedTuple):
 
 Amounts = tuple[Amount, ...]
 """One amount for each route of a budget."""
-
-
-def reading(number: float) -> Fraction:
-    """The decimal number that is written for a double."""
-    return Fraction(repr(float(number)))
-
-
-def written(number: Fraction) -> float:
-    """The double to write for a number: the nearest one, or the next if that reads as less."""
-    nearest = float(number)
-    return nearest if reading(nearest) >= number else math.nextafter(nearest, math.inf)
 
 
 def objection(cost: Guarantee, budget: Guarantee) -> str | None:
@@ -109,20 +96,17 @@ def amounts(cost: Guarantee, budget: Guarantee) -> Amounts:
 
 def _for_neighbors(cost: Guarantee, neighbors: Neighbors) -> Amount:
     """Exact readings; a replaced record is one removed and one added, as in `as_swap`."""
-    twice = cost.neighbors is not neighbors
-    if isinstance(cost, ZCDP):
-        return Amount(rho=reading(cost.rho) * (4 if twice else 1))
-    epsilon = reading(cost.epsilon) * (2 if twice else 1)
-    if isinstance(cost, PureDP):
-        return Amount(epsilon=epsilon)
-    return Amount(epsilon=epsilon, delta=reading(cost.delta) * (_growth(cost) if twice else 1))
+    once = Amount(**{name: reading(getattr(cost, name)) for name in cost.numbers})
+    if cost.neighbors is neighbors:
+        return once
+    return Amount(2 * once.epsilon, once.delta and _delta_of_two(once), 4 * once.rho)
 
 
-def _growth(cost: ApproxDP) -> Fraction:
-    """What delta grows by for two records: beyond doubles, by so much that no budget holds it."""
-    if cost.epsilon >= MOST_EXPONENT:
-        return 1 / reading(cost.delta)
-    return ROUNDED * Fraction(1 + math.exp(above(reading(cost.epsilon))))
+def _delta_of_two(once: Amount) -> Fraction:
+    """delta for two records, (1 + e^epsilon) of it; where that is no double, all that there is."""
+    if once.epsilon >= MOST_EXPONENT:
+        return Fraction(1)
+    return once.delta * Fraction(1 + math.exp(above(once.epsilon))) / Fraction(SAFE)
 
 
 @dataclass(frozen=True)
@@ -191,8 +175,8 @@ class Filter:
             return written(total.epsilon)
         if not self.admits(total):
             return self.budget.epsilon
-        found = renyi_epsilon(above(total.epsilon), above(total.rho), self.ordered)
-        return min(found, self.budget.epsilon)
+        least = renyi_epsilon(above(total.epsilon), above(total.rho), self.ordered)
+        return min(least, self.budget.epsilon)
 
 
 def _delta(budget: Guarantee) -> Fraction:

@@ -1,6 +1,12 @@
-"""Privacy guarantees as frozen values: what a release promises, readable by people and programs."""
+"""Privacy guarantees as frozen values: what a release promises, and what a budget can buy.
+
+A budget is a guarantee that is still to be spent. It divides itself, and turns itself into rates
+of noise and ranges of privacy loss, by the rounding rule (`rounding.py`): whatever is made of a
+budget never costs more than the budget.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -8,8 +14,8 @@ from typing import Any, ClassVar, Self
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.privacy import conversions
-from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.rounding import SAFE, above, below, in_words, reading, root_below
 
 RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, so not exact"
 
@@ -23,8 +29,10 @@ class _Stated:
     """
 
     kind: ClassVar[str]
-    measure: ClassVar[str] = "epsilon"
-    """What a guarantee of this kind is counted in."""
+    numbers: ClassVar[tuple[str, ...]] = ("epsilon",)
+    """The fields that say how much, the measure first."""
+    power: ClassVar[int] = 1
+    """The measure grows as this power of a rate of noise, and of the number of rows."""
     neighbors: Neighbors = Neighbors.SWAP
     research_only: bool = False
     unit: str | None = None
@@ -36,16 +44,78 @@ class _Stated:
         object.__setattr__(self, "within", tuple(self.within))
 
     @property
+    def measure(self) -> str:
+        """What a guarantee of this kind is counted in."""
+        return self.numbers[0]
+
+    @property
     def amount(self) -> float:
         """How much of its measure."""
         amount: float = getattr(self, self.measure)
         return amount
+
+    def at(self, amount: float) -> Self:
+        """The same guarantee for another amount of its measure."""
+        changed: dict[str, Any] = {self.measure: amount}
+        return replace(self, **changed)
 
     @property
     def stated_for(self) -> dict[str, Any]:
         """All but the measure and its size: for a guarantee on the same neighbors."""
         names = ("neighbors", "research_only", "unit", "within")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def without_delta(self) -> "PureDP | ZCDP":
+        """The same guarantee for what needs no delta."""
+        return self  # type: ignore[return-value]
+
+    @property
+    def noise_rate(self) -> float:
+        """The rate of discrete Laplace noise on a number that one neighbor changes by one."""
+        return self.amount
+
+    def counting_rate(self, times: int = 1) -> float:
+        """The rate of noise on disjoint counts, where a record is counted so many times."""
+        return self.divided(times * self.neighbors.records).noise_rate
+
+    def bounded_range(self, calls: int = 1) -> float:
+        """The largest range of privacy loss of each of so many exponential mechanisms."""
+        return self.divided(calls).amount
+
+    @property
+    def spendable(self) -> Self:
+        """The doubles to run with where the digits of the numbers were charged."""
+        return self._each(reading)
+
+    def split(self, *shares: float | Fraction) -> "tuple[Guarantee, ...]":
+        """Parts of these shares, and the rest: together they are no more than the whole.
+
+        A delta goes to the rest; the parts need none.
+        """
+        whole = Fraction(self.amount)
+        parts = [below(whole * Fraction(share)) for share in shares]
+        rest: Any = self.at(below(whole - sum(map(Fraction, parts))))
+        return (*(self.without_delta.at(part) for part in parts), rest)
+
+    def divided(self, parts: int) -> Self:
+        """What each of several equal parts may spend on the same people."""
+        return self._each(lambda number: Fraction(number) / parts)
+
+    def per_row(self, rows: int) -> Self:
+        """What one row may spend where so many rows of a unit count: see `units.md`."""
+        require.count(minimum=1, rows=rows)
+        amount = below(Fraction(self.amount) / rows**self.power)
+        return replace(self.at(amount), unit=None)
+
+    def scaled(self, factor: float) -> Self:
+        """A budget that allows so many times the rate; only for plans, it is not rounded down."""
+        return self.at(self.amount * factor**self.power)
+
+    def _each(self, exact: Callable[[float], Fraction]) -> Self:
+        """All numbers changed exactly, and rounded down."""
+        changed: dict[str, Any] = {n: below(exact(getattr(self, n))) for n in self.numbers}
+        return replace(self, **changed)
 
     def _sentence(self, promise: str) -> str:
         note = f"; {RESEARCH_NOTE}" if self.research_only else ""
@@ -58,9 +128,6 @@ class _Stated:
         narrowed = {"unit": self.unit, "within": list(self.within)}
         kept = {name: value for name, value in plain.items() if name not in narrowed}
         return {**kept, **{name: value for name, value in narrowed.items() if value}}
-
-    def _as_swap(self, **parameters: Any) -> Self:
-        return replace(self, neighbors=Neighbors.SWAP, **parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,14 +158,13 @@ class PureDP(_Stated):
 
     def concentrated(self) -> "ZCDP":
         """epsilon^2 / 2 (Bun, Steinke, arXiv 1605.02065v1, Proposition 1.4)."""
-        rho = conversions.above(Fraction(self.epsilon) ** 2 / 2)
-        return ZCDP(rho=rho, **self.stated_for)
+        return ZCDP(rho=above(Fraction(self.epsilon) ** 2 / 2), **self.stated_for)
 
     def as_swap(self) -> "PureDP":
         """Stated for swap neighbors: a swap is a removal and an addition."""
         if self.neighbors is Neighbors.SWAP:
             return self
-        return self._as_swap(epsilon=2 * self.epsilon)
+        return replace(self, neighbors=Neighbors.SWAP, epsilon=2 * self.epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +175,7 @@ class ApproxDP(_Stated):
     """
 
     kind: ClassVar[str] = "approximate"
+    numbers: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
     epsilon: float
     delta: float
 
@@ -121,18 +188,37 @@ class ApproxDP(_Stated):
         both = f"({in_words(self.epsilon)}, {in_words(self.delta)})"
         return self._sentence(f"{both}-differential privacy")
 
+    @property
+    def without_delta(self) -> PureDP:
+        """epsilon alone, for what needs no delta."""
+        return PureDP(epsilon=self.epsilon, **self.stated_for)
+
+    def bounded_range(self, calls: int = 1) -> float:
+        """Mechanisms that are all chosen beforehand may use delta and cost less together."""
+        return conversions.per_call_epsilon(self.epsilon, self.delta, calls)
+
+    def per_row(self, rows: int) -> Self:
+        """Epsilon is divided by k, and delta by exp(epsilon) - 1 over exp(epsilon / k) - 1."""
+        row = super().per_row(rows)
+        if rows == 1:
+            return row
+        part = self.epsilon / rows
+        # The quotient of both, written so that nothing overflows.
+        ratio = math.exp(part - self.epsilon) * math.expm1(-part) / math.expm1(-self.epsilon)
+        return replace(row, delta=self.delta * ratio * SAFE)
+
     def as_swap(self) -> "ApproxDP":
         """Stated for swap neighbors, by group privacy of two records."""
         if self.neighbors is Neighbors.SWAP:
             return self
         growth = 1 + math.exp(self.epsilon) if self.epsilon < 700 else math.inf
-        delta = growth * self.delta / conversions.SAFE
+        delta = growth * self.delta / SAFE
         if delta >= 1:
             raise InvalidValue(
                 "delta must stay below 1 when it is stated for swap neighbors, where it grows by "
                 f"1 + exp(epsilon), got epsilon={self.epsilon!r}, delta={self.delta!r}"
             )
-        return self._as_swap(epsilon=2 * self.epsilon, delta=delta)
+        return replace(self, neighbors=Neighbors.SWAP, epsilon=2 * self.epsilon, delta=delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +229,8 @@ class ZCDP(_Stated):
     """
 
     kind: ClassVar[str] = "concentrated"
-    measure: ClassVar[str] = "rho"
+    numbers: ClassVar[tuple[str, ...]] = ("rho",)
+    power: ClassVar[int] = 2
     rho: float
 
     def __post_init__(self) -> None:
@@ -152,6 +239,15 @@ class ZCDP(_Stated):
 
     def __str__(self) -> str:
         return self._sentence(f"{in_words(self.rho)}-zero-concentrated differential privacy")
+
+    @property
+    def noise_rate(self) -> float:
+        """The rate e of noise that costs e^2 / 2 = rho: it is e-differentially private."""
+        return root_below(2 * Fraction(self.rho))
+
+    def bounded_range(self, calls: int = 1) -> float:
+        """The exact price of a bounded range is below eta^2 / 8."""
+        return conversions.bounded_range_eta(self.divided(calls).rho)
 
     def approximate(self, delta: float) -> ApproxDP:
         """The least epsilon at this delta, by the tight conversion."""
@@ -166,7 +262,7 @@ class ZCDP(_Stated):
         """Stated for swap neighbors: groups of two cost four times as much."""
         if self.neighbors is Neighbors.SWAP:
             return self
-        return self._as_swap(rho=4 * self.rho)
+        return replace(self, neighbors=Neighbors.SWAP, rho=4 * self.rho)
 
 
 Guarantee = PureDP | ApproxDP | ZCDP

@@ -14,6 +14,11 @@ class Neighbors(StrEnum):
     ADD_REMOVE = "add-remove"
     """One record more or less; the number of records is protected."""
 
+    @property
+    def records(self) -> int:
+        """How many records differ between neighbors: a swap takes one away and adds one."""
+        return 2 if self is Neighbors.SWAP else 1
+
     def sentence(self, unit: str | None = None, within: Sequence[str] = ()) -> str:
         """What the relation protects, in words: one record, or all records of one unit."""
         one = "one record" if unit is None else f"all records of one {unit}"

@@ -6,19 +6,19 @@ on the whole. Under swap neighbors that holds for a record that stays in its par
 joins the columns that a swap leaves as they are; an add-remove charge on a part counts twice in a
 swap budget, which pays for leaving one part and for entering another. `filters.md` has the proof.
 
-`held` gives a release the largest double that is not above the reading of its charge, so that what
-it spends is never more than what was charged.
+A charge counts as the digits that are written for it. A release runs with the largest doubles that
+are not above them (`spendable` of a guarantee), so that it never spends more than was charged.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dpquantiles.privacy.conversions import below, greatest_double
-from dpquantiles.privacy.filters import Amount, Amounts, Filter, amounts, objection, reading
-from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee
+from dpquantiles.privacy.filters import Amount, Amounts, Filter, amounts, objection
+from dpquantiles.privacy.guarantees import ApproxDP, Guarantee
 from dpquantiles.privacy.neighbors import Neighbors
+from dpquantiles.privacy.rounding import greatest_double
 
 
 class Part(NamedTuple):
@@ -26,13 +26,6 @@ class Part(NamedTuple):
 
     partition: str
     label: str
-
-
-def held(cost: Guarantee) -> Guarantee:
-    """The guarantee to run with, in doubles, so that no number is above its reading."""
-    names = {"epsilon", "delta", "rho"} & set(vars(cost))
-    numbers: dict[str, Any] = {name: below(reading(getattr(cost, name))) for name in names}
-    return replace(cost, **numbers)
 
 
 class Spending:
@@ -96,9 +89,7 @@ class Spending:
 
     def remaining(self, cost: Guarantee, part: Part | None = None) -> float:
         """The greatest epsilon, or rho, at which this charge would fit; 0.0 when none does."""
-        if isinstance(cost, ZCDP):
-            return greatest_double(lambda rho: self.fits(replace(cost, rho=rho), part))
-        return greatest_double(lambda epsilon: self.fits(replace(cost, epsilon=epsilon), part))
+        return greatest_double(lambda amount: self.fits(cost.at(amount), part))
 
     def remaining_delta(self, cost: ApproxDP, part: Part | None = None) -> float:
         """The greatest delta at which such a charge would fit if it took no epsilon."""
@@ -122,9 +113,8 @@ class Spending:
         """
         if not self.charges:
             return None
-        measure = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
-        spent: dict[str, Any] = {measure: max(self.spent(), math.ulp(0.0))}
-        return replace(self.budget, within=self.within, research_only=self.research_only, **spent)
+        spent = self.budget.at(max(self.spent(), math.ulp(0.0)))
+        return replace(spent, within=self.within, research_only=self.research_only)
 
 
 def _each(combine: Callable[[Amount, Amount], Amount], one: Amounts, other: Amounts) -> Amounts:

@@ -16,7 +16,7 @@ Key = tuple[Any, ...]
 class GroupedRelease(Answers):
     """Private quantiles of every group, in the order of the keys and of the quantiles.
 
-    One guarantee covers all groups together. A key that was found and that Python cannot show is
+    One guarantee covers all groups together. A key in the data that Python cannot show is
     "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library that frames are
     made with: that of the data.
     """

@@ -15,14 +15,14 @@ from dpquantiles.results.result import FORMAT, Answers
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Answers):
-    """Private quantiles, in the order in which they were asked for."""
+    """Private quantiles, in the order in which they were requested."""
 
     ranks: MeasuredRanks | None = None
-    """What intervals rest on, when they were asked for."""
+    """What intervals rest on, when they were requested."""
 
     @property
     def value(self) -> Any:
-        """The answer, when one quantile was asked for."""
+        """The answer, when one quantile was requested."""
         if len(self.values) != 1:
             raise InvalidValue(f"value is for one quantile, got {len(self.values)}; use values")
         return self.values[0]
@@ -32,10 +32,10 @@ class Release(Answers):
     ) -> tuple[Interval, ...]:
         """For each quantile an interval that holds the true one with a chance of at least `level`.
 
-        Without arguments, as asked for at release time. Any other level, and "data" or
+        Without arguments, as requested at release time. Any other level, and "data" or
         "population" for `of`, cost nothing more: they are answered from the same measured ranks,
         less tightly the more they ask for. An end is None where values beyond the grid count as
-        its end, and nothing else is known: there may be more. Each interval holds its own quantile
+        its end: the true quantile may lie beyond. Each interval holds its own quantile
         with that chance, not all of them together.
         """
         if self.ranks is None:
@@ -43,9 +43,9 @@ class Release(Answers):
                 "interval needs a release with intervals; ask for them when it is made, "
                 "for example quantiles(..., intervals=True)"
             )
-        asked = self.ranks.asked
+        default = self.ranks.asked
         wanted = Intervals(
-            level=asked.level if level is None else level, of=asked.of if of is None else of
+            level=default.level if level is None else level, of=default.of if of is None else of
         )
         answers = zip(self.q, self.values, strict=True)
         return tuple(self.ranks.interval(q, value, wanted) for q, value in answers)

@@ -50,14 +50,14 @@ class ReleasedTree:
         return tree.masses(self.levels, self.branching, self.total, self.reading)
 
     def quantiles(self, q: Sequence[float] | float | str) -> Release:
-        """Answers to any quantiles, in the order asked: post-processing, free."""
-        asked = require.quantiles(q=q)
-        order = np.argsort(asked, kind="stable")
-        steps = np.empty(len(asked), dtype=np.int64)
-        steps[order] = tree.inverse(self.masses, self.edges, np.asarray(asked)[order])
+        """Answers to any quantiles, in the order of `q`: post-processing, which costs nothing."""
+        requested = require.quantiles(q=q)
+        order = np.argsort(requested, kind="stable")
+        steps = np.empty(len(requested), dtype=np.int64)
+        steps[order] = tree.inverse(self.masses, self.edges, np.asarray(requested)[order])
         return Release(
             values=tuple(self.grid.decode(steps)),
-            q=asked,
+            q=requested,
             guarantee=self.guarantee,
             mechanism=self.mechanism,
             type=self.grid.kind.name,

@@ -2,7 +2,7 @@
 
 Bins are small integers to group by. A map from values to bins is double arithmetic that never
 overflows, never raises and does not decrease. Only speed depends on that: a bin comes back with its
-own least and greatest value, and bins that overlap are joined (see `dpquantiles.sources.scanned`).
+own least and greatest value, and bins that overlap are joined (see `dpquantiles.sources.lazy`).
 
 A filter by ranges compares the value itself, not its bin, so that engines can skip what it rules
 out. NaN compares as the greatest number or not at all, so an upper end leaves it out.
@@ -18,6 +18,7 @@ import numpy as np
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import INT64, Date, Datetime, measure
+from dpquantiles.sources import narwhals as nw
 
 VALUE = "x"
 """The column of values in the frame that is scanned."""
@@ -28,10 +29,10 @@ Range = tuple[Any, Any]
 Written = TypeVar("Written")
 
 BINS = 1 << 15
-"""The most bins of one scan: more would fetch less, but outgrow the caches of those who count."""
+"""The most bins of one scan. More would fetch less, but no longer fit in the caches of CPUs."""
 
 MOST_NUMBERS = 1 << 16
-"""Up to so many whole numbers get a bin each, and then nothing is left to fetch."""
+"""Up to this many whole numbers get a bin each, and then nothing is left to fetch."""
 
 EVEN = 2.0**32
 """Ranges of numbers up to this width get bins of one width; beyond, bins that widen."""
@@ -40,7 +41,7 @@ MOST = {True: 2.0**56, False: 2.0**40}
 """Up to this magnitude whole and real numbers get bins of their own where bins widen."""
 
 HALVINGS = 4
-"""How many square roots are taken, one of another."""
+"""How many times the square root is taken."""
 
 DAY = 86_400_000_000
 FOCUS = (-16_436 * DAY, 47_482 * DAY)
@@ -48,16 +49,19 @@ FOCUS = (-16_436 * DAY, 47_482 * DAY)
 
 
 class Map(Protocol):
-    """A map from positions to bins, in two steps: engines repeat what is not a column."""
+    """A map from positions to bins in two steps, the first of which becomes a column.
+
+    Engines compute an expression anew wherever it is used, but a column once.
+    """
 
     def prepared(self, position: Any) -> Any:
-        """What is to be a column of its own, as an expression."""
+        """The first step as an expression, which becomes a column of its own."""
 
     def bin(self, position: Any, prepared: Any) -> Any:
         """The bin of a position, as an expression."""
 
     def sql(self, position: str) -> str:
-        """The same bin in SQL; of a position that is not missing."""
+        """The bin of a position that is not missing, in SQL."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,6 @@ class Roots:
         return root
 
     def bin(self, position: Any, prepared: Any) -> Any:
-        import narwhals.stable.v2 as nw
-
         signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * prepared
         return (signed + self.bins / 2).floor()
 
@@ -143,7 +145,7 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, ranges: Sequence[tuple[float, float]]) -> "Pieces":
-        """As many bins for each range as leave `BINS` for all."""
+        """The same number of bins for each range, `BINS` in all."""
         each = max(2, BINS // max(1, len(ranges)))
         return cls([Even(low, high, each) for low, high in ranges])
 
@@ -152,8 +154,6 @@ class Pieces(NamedTuple):
 
     def bin(self, position: Any, prepared: Any) -> Any:
         """By halves, so that a row meets few comparisons."""
-        import narwhals.stable.v2 as nw
-
         if len(self.pieces) == 1:
             (piece,) = self.pieces
             return piece.bin(position, piece.prepared(prepared))
@@ -218,8 +218,6 @@ def first_that_reaches(
 
 def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in ranges, for engines that evaluate only the branch that a row takes."""
-    import narwhals.stable.v2 as nw
-
     value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
     inside = (value >= ends[0][0]) & (value <= ends[-1][1])
     if len(ends) > 1:
@@ -231,8 +229,6 @@ def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
 
 def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in ranges, for engines that evaluate every branch for every row."""
-    import narwhals.stable.v2 as nw
-
     value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
     inside = [(value >= low) & (value <= high) for low, high in ends]
     while len(inside) > 1:  # by pairs, because engines limit how deep an expression may nest
@@ -242,8 +238,6 @@ def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
 
 
 def _literal(value: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
     if isinstance(value, int) and value > INT64.max:
         return nw.lit(value, dtype=nw.UInt64)
     return nw.lit(value)

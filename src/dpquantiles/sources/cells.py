@@ -1,4 +1,4 @@
-"""Text as values: what the cells of a CSV file, or a bound on a command line, say.
+"""Values written as text, in the cells of a CSV file or on a command line.
 
 Text has no type. A stated one rules; otherwise the type is the one that most cells fit, the
 narrower where two fit equally well (whole numbers before numbers, dates before datetimes). Either
@@ -40,7 +40,7 @@ _FITTING = {
     "date": ("date",),
     "datetime": ("date", "datetime"),
 }
-"""Types that are told from text, narrower first, and the shapes of cells that fit them."""
+"""Types that are recognized in text, narrower first, and the shapes of cells that fit them."""
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
 _TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), False)
@@ -110,7 +110,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 
 def parse(text: str, type_name: str) -> Any:
-    """One value of a type; None for text that does not say one."""
+    """The value of a type that text stands for; None where it stands for none."""
     try:
         return _PARSERS[type_name](text)
     except (ValueError, ArithmeticError):
@@ -128,7 +128,7 @@ def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) 
     With a stated type nothing that the cells hold can raise: what does not fit is missing. Without
     one, a column most of which is of no type at all is a column of text, a TypeError.
     """
-    # Each distinct cell is looked at once: columns repeat themselves.
+    # Columns repeat themselves, so each distinct cell is parsed once.
     present = {c: n for c, n in Counter(cells).items() if c.lower() not in MISSING}
     name = type_name or _likeliest(present)
     parsed = {cell: parse(cell, name) for cell in present}

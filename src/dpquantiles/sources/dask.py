@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
 from dpquantiles.sources import keys, memory, units
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Range, any_of
 from dpquantiles.sources.engine import POSITION, Engine, Numbers
 from dpquantiles.sources.queries import as_ticks
@@ -28,8 +29,6 @@ class Dask(Engine):
         return table
 
     def numbers(self, table: Table, column: str) -> Numbers:
-        import narwhals.stable.v2 as nw
-
         dtype, native = table.dtype(column), table.frame.to_native()
         kind = kind_of(dtype)
         numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
@@ -44,8 +43,6 @@ class Dask(Engine):
         return replace(numbers, tick=measure(kind), array=lambda cells: _decimals(cells, kind))
 
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
-        import narwhals.stable.v2 as nw
-
         native, meta = table.frame.to_native(), _coded(table.frame.to_native()._meta, types)
         return nw.from_native(native.map_partitions(_coded, types, meta=meta))
 
@@ -87,8 +84,6 @@ def _whole(part: Any, name: str, kind: Kind) -> Any:
 
 def _in_microseconds(dtype: Any) -> Any:
     """The same type of time, dates excepted, counted in microseconds."""
-    import narwhals.stable.v2 as nw
-
     if dtype == nw.Datetime:
         return nw.Datetime("us", dtype.time_zone)
     return nw.Duration("us") if dtype == nw.Duration else dtype

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import Numbers
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
@@ -50,13 +51,11 @@ class DuckDB(QueryEngine):
 
     def with_cells(self, native: Any, cells: Mapping[str, str]) -> Any:
         names = dict.fromkeys((*native.columns, *cells))
-        found = {name: duckdb.SQLExpression(cells.get(name, quoted(name))) for name in names}
-        return native.select(*(cell.alias(name) for name, cell in found.items()))
+        columns = {name: duckdb.SQLExpression(cells.get(name, quoted(name))) for name in names}
+        return native.select(*(column.alias(name) for name, column in columns.items()))
 
     def safe_cell(self, table: Table, column: str) -> str | None:
         """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
-        import narwhals.stable.v2 as nw
-
         native, cell, dtype = table.frame.to_native(), quoted(column), table.dtype(column)
         if str(native.types[native.columns.index(column)]) == "TIMESTAMPTZ_NS":  # not in Narwhals
             cell, dtype = f"CAST({cell} AS TIMESTAMP_NS)", nw.Datetime("ns", "UTC")
@@ -69,8 +68,6 @@ class DuckDB(QueryEngine):
         return _moment(cell, dtype) if dtype == nw.Datetime else None
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
-        import narwhals.stable.v2 as nw
-
         days = self.day_code(table.frame.to_native(), column)
         return self.ticks(table, days if dtype == nw.Date else _microseconds(column), dtype)
 
@@ -84,8 +81,6 @@ class DuckDB(QueryEngine):
 
     def unit_cell(self, table: Table, unit: str) -> str | None:
         """Text as bytes."""
-        import narwhals.stable.v2 as nw
-
         text = table.dtype(unit) == nw.String
         return self.text_code(table.frame.to_native(), unit) if text else None
 
@@ -95,8 +90,6 @@ class DuckDB(QueryEngine):
 
     def collect(self, frame: Any) -> Any:
         """The rows as Arrow has them; intervals as durations, which are all that they are here."""
-        import narwhals.stable.v2 as nw
-
         schema = frame.collect_schema().items()
         lengths = {name: _microseconds(name) for name, dtype in schema if dtype == nw.Duration}
         rows = super().collect(self._with(frame, lengths))
@@ -201,6 +194,6 @@ def is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
 
 
 def _is_plain(step: dict[str, Any]) -> bool:
-    sampled = any("sample" in told.lower() for told in step["extra_info"])
+    sampled = any("sample" in detail.lower() for detail in step["extra_info"])
     plain = step["name"].strip() in PLAIN and not sampled
     return plain and all(map(_is_plain, step["children"]))

@@ -22,6 +22,7 @@ from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed
 from dpquantiles.failures import is_interrupt
 from dpquantiles.kinds import Domain, Kind
 from dpquantiles.sources import memory
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, by_halves
 from dpquantiles.sources.tables import Table, domain_of
 from dpquantiles.views.protocol import Ints
@@ -136,8 +137,6 @@ class Engine(ABC):
 
     def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
         """Count rows by bins: one row for each bin with `BIN`, `COUNT`, `LOW` and `HIGH`."""
-        import narwhals.stable.v2 as nw
-
         position, value = numbers.position, nw.col(VALUE)
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
         place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
@@ -164,8 +163,6 @@ class Engine(ABC):
         may come out differently at each run, so it is computed once and kept. What no engine keeps,
         such as files that are replaced, is found by comparing scans, and refused.
         """
-        import narwhals.stable.v2 as nw
-
         with ExitStack() as stack:
             with self.failure_reported():
                 native = stack.enter_context(self._still(frame.to_native()))
@@ -250,16 +247,12 @@ class Numbers:
     @property
     def position(self) -> Any:
         """The positions, as an expression."""
-        import narwhals.stable.v2 as nw
-
         schema = self.frame.collect_schema()
         return nw.col(POSITION if POSITION in schema else VALUE).cast(nw.Float64)
 
     @property
     def missing(self) -> Any:
         """Whether a value is missing, as an expression: null, or not a number."""
-        import narwhals.stable.v2 as nw
-
         value, dtype = nw.col(VALUE), self.frame.collect_schema()[VALUE]
         return value.is_null() | value.is_nan() if dtype.is_float() else value.is_null()
 

@@ -36,7 +36,7 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
 
 
 def check_readable(path: Path) -> None:
-    """An OSError that says what to do, in place of one that gives a number."""
+    """Raise an OSError that says what to do, where a file cannot be opened."""
     if path.is_dir():
         raise IsADirectoryError(f"a data file is needed, but '{path}' is a directory")
     try:
@@ -120,7 +120,7 @@ def read_header(path: Path, comma: str) -> Header:
 
 
 def position(names: Sequence[str], column: str, path: str | Path) -> int:
-    """Where the column stands."""
+    """The index of the column; an error where there is none, or more than one."""
     if names.count(column) == 1:
         return names.index(column)
     if column in names:
@@ -130,9 +130,9 @@ def position(names: Sequence[str], column: str, path: str | Path) -> int:
     raise InvalidValue(f"'{path}' has no column {column!r}{first_line(column, names)}")
 
 
-def first_line(wanted: str, known: Iterable[str]) -> str:
+def first_line(wanted: str, columns: Iterable[str]) -> str:
     """For a message: the columns that a first line names; nothing of one that may be a record."""
-    names = tuple(known)
+    names = tuple(columns)
     if any("\ufffd" in name or "\0" in name for name in names):
         return "; it does not look like text in UTF-8, so write it as CSV in UTF-8 first"
     if any(map(looks_like_a_value, names)):
@@ -144,7 +144,7 @@ def first_line(wanted: str, known: Iterable[str]) -> str:
 
 
 def check_parquet(path: Path) -> None:
-    """An error for what cannot be opened, or is no Parquet file by its first bytes."""
+    """Refuse what cannot be opened, or is no Parquet file by its first bytes."""
     check_readable(path)
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
@@ -198,7 +198,7 @@ def _open_with_pyarrow(path: Path) -> _ParquetFile:
 
 @contextmanager
 def _damage_reported(path: Path) -> Iterator[None]:
-    """Whatever a library throws at a broken file, without what it may quote of its contents."""
+    """Replace what a library raises for a broken file by an error that quotes nothing of it."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -211,7 +211,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
 
 
 def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
-    """The type that was asked for, where the schema allows; else the schema's."""
+    """The stated type, where one is stated and the schema allows it; else the schema's."""
     if type_name in (None, kind.name):
         return kind
     if {type_name, kind.name} <= NUMBER_TYPES:

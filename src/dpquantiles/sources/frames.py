@@ -9,6 +9,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.errors import MissingBackend
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.tables import Table
 
@@ -29,9 +30,7 @@ def backend_of(table: Table) -> str:
 def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
     """Columns as a frame of a library."""
     require.choice(BACKENDS, backend=backend)
-    import narwhals.stable.v2 as nw
-
-    lists = {name: _held(values) for name, values in columns.items()}
+    lists = {name: _writable(values) for name, values in columns.items()}
     try:
         return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
     except ImportError:
@@ -40,7 +39,7 @@ def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
         ) from None
 
 
-def _held(values: Sequence[Any]) -> Any:
+def _writable(values: Sequence[Any]) -> Any:
     """A column as libraries can hold it: whole numbers beyond 64 bits as doubles.
 
     Only grids of doubles have such points, so nothing is rounded. Lengths of time of hundreds of
@@ -56,15 +55,15 @@ def _held(values: Sequence[Any]) -> Any:
     return np.array(values, dtype=np.uint64 if unsigned else np.float64)
 
 
-def free_name(name: str, taken: Container[str]) -> str:
-    """The name, with as many underscores behind it as keep it apart from those that are taken."""
-    while name in taken:
+def free_name(name: str, others: Container[str]) -> str:
+    """The name, with as many underscores behind it as keep it apart from the others."""
+    while name in others:
         name += "_"
     return name
 
 
 def any_backend() -> str:
-    """A library that is there, loaded ones first, for results that came without one."""
+    """A library that is installed, loaded ones first, for results of data without one."""
     from importlib.util import find_spec
 
     for name in (*(b for b in BACKENDS if b in sys.modules), *BACKENDS):

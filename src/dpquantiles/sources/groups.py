@@ -13,6 +13,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
 from dpquantiles.sources.lazy import LazyColumn
@@ -25,7 +26,7 @@ from dpquantiles.views.groups import Groups
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
-"""Columns under names of their own: one column of the table may serve twice."""
+"""Columns get names of our own, because one column of the table may be used twice."""
 
 MOST_ROWS = 5_000_000
 """Rows of a lazy table that are fetched at once; groups with more are scanned where they are."""
@@ -53,40 +54,34 @@ def grouped_rows(
 
     What is dropped row by row is dropped first, so that it takes no place of a unit's rows.
     """
-    import narwhals.stable.v2 as nw
-
     names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
     given = zip(columns.by, names, strict=True)
     parts = [_spelled(table, by).alias(name) for by, name in given]
     people = [] if units.column is None else [_spelled(table, units.column).alias(UNIT)]
-    named = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
-    frame = safe(Table(named), (VALUE,)).frame
+    frame = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
+    frame = safe(Table(frame), (VALUE,)).frame
     frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
-    # Objects that cannot be written have no key either.
+    # Objects that cannot be written as text have no key either.
     frame = frame.filter(*(~nw.col(name).is_null() for name in names))
-    asked = None if keys is None else codes(keys, frame.collect_schema(), names)
-    if asked is not None:
-        frame = listed(frame, names, asked)
+    listed_codes = None if keys is None else codes(keys, frame.collect_schema(), names)
+    if listed_codes is not None:
+        frame = listed(frame, names, listed_codes)
     if isinstance(missing, str) and missing == "drop":
         frame = present(Table(frame), VALUE).frame
     if units.column is not None:
         frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
-    return GroupedRows(Table(frame), names, source, asked)
+    return GroupedRows(Table(frame), names, source, listed_codes)
 
 
 def _spelled(table: Table, column: str) -> Any:
-    """A column of names; Arrow's dictionaries as text, because not all of them can be cut."""
-    import narwhals.stable.v2 as nw
-
+    """A column of names; Arrow's dictionaries as text, because not all of them can be filtered."""
     coded = table.dtype(column) == nw.Categorical and not table.lazy
     spelled = coded and not has_codes(table.frame[column])
     return nw.col(column).cast(nw.String) if spelled else nw.col(column)
 
 
 def listed(frame: Any, names: Sequence[str], keys: Sequence[Key]) -> Any:
-    """The rows whose keys are among these, part by part."""
-    import narwhals.stable.v2 as nw
-
+    """The rows of which every part of the key is among the parts of these keys."""
     # Polars warns of columns in place of lists, lazy tables take none; others need their types.
     schema = frame.collect_schema()
     as_lists = isinstance(frame, nw.LazyFrame) or frame.implementation.is_polars()
@@ -108,8 +103,8 @@ class GroupedRows:
     table: Table
     names: tuple[str, ...]
     source: Source
-    asked: tuple[Key, ...] | None = None
-    """The codes of the keys that are listed."""
+    listed_codes: tuple[Key, ...] | None = None
+    """The codes of the keys that are listed; None where all keys count."""
 
     @contextmanager
     def pinned(self) -> Iterator["GroupedRows"]:
@@ -126,39 +121,37 @@ class GroupedRows:
     @cached_property
     def counts(self) -> dict[Key, int]:
         """The codes of all keys that occur, ascending, and how many rows each has."""
-        import narwhals.stable.v2 as nw
-
         sizes = [nw.len().alias(COUNT)]
         if self.table.lazy:
-            # Values are read as well: a line of a CSV file counts where all that is asked for of it
-            # is text, and this scan must see the lines that the next will.
+            # Values are read as well: which lines of CSV files DuckDB leaves out depends on what
+            # it reads, and this scan must see the lines that the next will.
             sizes.append(nw.col(VALUE).count())
         counted = self.table.frame.group_by(*self.names).agg(*sizes)
-        found = self._collected(counted).select(*self.names, COUNT).rows()
-        return {tuple(map(_plain, key)): int(count) for *key, count in sorted(found)}
+        rows = self._collected(counted).select(*self.names, COUNT).rows()
+        return {tuple(map(_plain, key)): int(count) for *key, count in sorted(rows)}
 
     def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
         """The records of groups, by the codes of their keys, as many at a time as fit in memory."""
         for places in self._places(keys):
-            asked = [keys[place] for place in places.tolist()]
-            if len(asked) == 1 and self.counts.get(asked[0], 0) > MOST_ROWS:
-                yield Portion(places, self._view(asked[0], grid, missing))
+            some = [keys[place] for place in places.tolist()]
+            if len(some) == 1 and self.counts.get(some[0], 0) > MOST_ROWS:
+                yield Portion(places, self._view(some[0], grid, missing))
             else:
-                whole = len(asked) == len(keys)
+                whole = len(some) == len(keys)
                 frame = self.table.frame
-                frame = frame if whole else listed(frame, self.names, asked)
-                codes, typed = self._coded(self._collected(frame), asked)
-                self._expect(asked, np.bincount(codes, minlength=len(asked)))
-                yield Portion(places, on_grid(grid, missing, codes, typed, len(asked)))
+                frame = frame if whole else listed(frame, self.names, some)
+                codes, typed = self._coded(self._collected(frame), some)
+                self._expect(some, np.bincount(codes, minlength=len(some)))
+                yield Portion(places, on_grid(grid, missing, codes, typed, len(some)))
 
     def _places(self, keys: Sequence[Key]) -> list[Ints]:
         """Runs of keys with few enough rows together; a table in memory is read in one go."""
         if not self.table.lazy:
             return [np.arange(len(keys))]
-        held = np.array([self.counts.get(key, 0) for key in keys], dtype=np.int64)
         runs: list[list[int]] = [[]]
         rows = 0
-        for place, count in enumerate(held.tolist()):
+        for place, key in enumerate(keys):
+            count = self.counts.get(key, 0)
             if runs[-1] and rows + count > MOST_ROWS:
                 runs.append([])
                 rows = 0
@@ -181,8 +174,6 @@ class GroupedRows:
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of every row, by its place in the list, and its value; other rows left out."""
-        import narwhals.stable.v2 as nw
-
         schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
         coded = nw.from_dict(

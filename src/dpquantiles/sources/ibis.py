@@ -16,6 +16,7 @@ import sqlglot
 from dpquantiles.errors import UnreadableData
 from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.kinds.times import EPOCH
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE
 from dpquantiles.sources.engine import POSITION, Numbers
 from dpquantiles.sources.keys import MARK
@@ -57,8 +58,6 @@ class Ibis(QueryEngine):
 
     def safe_cell(self, table: Table, column: str) -> Any:
         """Times that Python can hold, and decimals that Arrow can."""
-        import narwhals.stable.v2 as nw
-
         cell, dtype = table.frame.to_native()[column], table.dtype(column)
         if dtype == nw.Date:
             return _clamped(cell, *DAYS)
@@ -73,8 +72,6 @@ class Ibis(QueryEngine):
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
         """Times stay what they are, and have positions of their own."""
-        import narwhals.stable.v2 as nw
-
         if dtype == nw.Duration:
             raise unsupported("intervals, which Ibis rounds; take their seconds in a query first")
         cell = table.frame.to_native()[column]
@@ -115,8 +112,6 @@ class Ibis(QueryEngine):
 
     def unit_cell(self, table: Table, unit: str) -> Any:
         """DuckDB's text as bytes."""
-        import narwhals.stable.v2 as nw
-
         native = table.frame.to_native()
         text = _is_duckdb(native) and table.dtype(unit) == nw.String
         return encode(native[unit]) if text else None
@@ -181,8 +176,6 @@ def _require_plan(numbers: Numbers, dtype: Any) -> None:
 
     Ibis takes some types for others. A plan is made of types alone, and no record is looked at.
     """
-    import narwhals.stable.v2 as nw
-
     scan = numbers.frame.select(nw.col(VALUE).alias("v"), numbers.position.alias("p"))
     native, backend = scan.to_native(), scan.to_native().get_backend()
     if backend.name != "postgres":

@@ -19,6 +19,7 @@ import numpy as np
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.kinds import INT64
 from dpquantiles.require import shown
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
@@ -28,7 +29,7 @@ from dpquantiles.sources.units import absent_in, has_codes, is_untyped
 Key = tuple[Any, ...]
 
 PRIVATE = "private"
-"""What stands for keys that are found in the data by a private selection."""
+"""Stands for keys that a private selection finds in the data."""
 
 RESERVED = ("q", "value")
 """Columns of the result, which cannot be keys as well."""
@@ -37,10 +38,10 @@ UINT64 = np.iinfo(np.uint64)
 
 EPOCH = dt.date(1970, 1, 1)
 MARK = "\x01"
-"""What begins text that is no plain text: with "=" the text itself, with "#" its bytes in hex."""
+"""Begins text that is no plain text: behind "=" stands the text itself, behind "#" its bytes."""
 
 NOT_SHOWN = "<not shown: {}>"
-"""What stands for a key that Python cannot show."""
+"""Stands for a key that Python cannot show."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,6 @@ class KeyColumns:
                 raise InvalidValue(
                     f"by must name no column {name!r}, which the result has itself; rename it"
                 )
-        import narwhals.stable.v2 as nw
-
         dtypes = {name: table.names_type(name, "by") for name in names}
         unsigned = frozenset(name for name, dtype in dtypes.items() if dtype == nw.UInt64)
         return cls(names, tuple(_key_type(*column) for column in dtypes.items()), unsigned)
@@ -77,14 +76,14 @@ class KeyColumns:
                 "the data, because a group that shows up tells that somebody is in it; or "
                 "keys='private' (with delta), which finds groups by a selection that is paid for"
             )
-        found = tuple(self._key(key) for key in self._listed(keys))
-        if not found:
+        checked = tuple(self._key(key) for key in self._listed(keys))
+        if not checked:
             raise InvalidValue("keys must name at least one group, got none")
-        counted = Counter(found)
-        if len(counted) < len(found):
+        counted = Counter(checked)
+        if len(counted) < len(checked):
             twice = self.shown(counted.most_common(1)[0][0])
             raise InvalidValue(f"keys must name each group once, got {twice!r} more than once")
-        return found
+        return checked
 
     def shown(self, key: Key) -> Any:
         """A key as users write it: without its tuple where there is one column."""
@@ -122,8 +121,6 @@ class KeyColumns:
 
 
 def _key_type(column: str, dtype: Any) -> str:
-    import narwhals.stable.v2 as nw
-
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return "str"
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
@@ -163,7 +160,7 @@ def _writable(text: str) -> str:
 
 
 def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
-    """A number beyond the column's own is a group like any other, but a computer must hold it."""
+    """Refuse a number that no column of this type can hold."""
     if not limits.min <= number <= limits.max:
         raise InvalidValue(
             f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
@@ -188,22 +185,16 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 
 def whole_code(frame: Any, name: str) -> Any:
-    """Numbers in a type that holds all keys which may be listed, so that none wraps."""
-    import narwhals.stable.v2 as nw
-
+    """Whole numbers in a type that holds all keys which may be listed, so that none overflows."""
     unsigned = frame.collect_schema()[name] == nw.UInt64
     return nw.col(name) if unsigned else nw.col(name).cast(nw.Int64)
 
 
 def _days(_: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
     return nw.col(name).cast(nw.Int32).cast(nw.Int64)  # Arrow casts days to 32 bits only
 
 
 def _text(frame: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
     if str(frame.implementation.value) not in PANDAS_LIKE:
         return nw.col(name).cast(nw.String).cast(nw.Binary)
     cells = _cells(frame[name])
@@ -220,15 +211,15 @@ def _cells(series: Any) -> list[str | None] | None:
         return list(cells)
     if is_untyped(series):
         return [_written(cell) for cell in series]
-    held = as_arrow(series)
-    if held is None:
+    arrow = as_arrow(series)
+    if arrow is None:
         names = {cell: _written(cell) for cell in series.unique().to_list()}
         same = all(cell == name for cell, name in names.items())
         return None if same else [names[cell] for cell in series]
-    text = held.cast("large_binary")
-    known = {raw: marked(raw) for raw in text.unique().to_pylist()}
-    same = all(raw == name.encode() for raw, name in known.items())
-    return None if same else [known[raw] for raw in text.to_pylist()]
+    text = arrow.cast("large_binary")
+    written = {raw: marked(raw) for raw in text.unique().to_pylist()}
+    same = all(raw == name.encode() for raw, name in written.items())
+    return None if same else [written[raw] for raw in text.to_pylist()]
 
 
 def _written(cell: Any) -> str | None:
@@ -255,8 +246,6 @@ def codes(keys: Sequence[Key], schema: Mapping[str, Any], names: Sequence[str]) 
 
 
 def _code(part: Any, dtype: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
     if isinstance(part, str):
         return part.encode() if dtype == nw.Binary else marked(part.encode())
     return (part - EPOCH).days if isinstance(part, dt.date) else part
@@ -270,12 +259,12 @@ def read(codes: Sequence[Key], types: Sequence[str]) -> tuple[Key, ...]:
 
 def _read(parts: list[Any], stated: str) -> list[Any]:
     """One column of keys; equal parts that cannot be shown have one stand-in, by a number."""
-    found = {part: _plain(part, stated) for part in parts}
-    hidden = [part for part, plain in found.items() if plain is None]
-    taken = set(found.values())
+    shown = {part: _plain(part, stated) for part in parts}
+    hidden = [part for part, plain in shown.items() if plain is None]
+    others = set(shown.values())
     for number, part in enumerate(hidden, start=1):
-        found[part] = free_name(NOT_SHOWN.format(number), taken)
-    return [found[part] for part in parts]
+        shown[part] = free_name(NOT_SHOWN.format(number), others)
+    return [shown[part] for part in parts]
 
 
 def _plain(code: Any, stated: str) -> Any:

@@ -6,10 +6,11 @@ must be the same in all files.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from dpquantiles.sources.duckdb import quoted
+from dpquantiles.sources.tables import Listing
 
 NULL = '"NULL"'
 """The type of a column without values, which every type can hold."""
@@ -26,7 +27,7 @@ class Layout(NamedTuple):
 
     files: Sequence[str]
     source: str
-    """What SQL reads them by."""
+    """The SQL that reads them."""
     cells: Mapping[str, str]
     """The columns that are named once, and what SQL calls each."""
     types: Mapping[str, str]
@@ -81,25 +82,23 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def refusal(
-    layouts: Sequence[Layout], listing: Callable[[str, Iterable[str]], str]
-) -> Callable[[str, Iterable[str]], str]:
+def refusal(layouts: Sequence[Layout], listing: Listing) -> Listing:
     """For a message: why a wanted column is not among those that all files share."""
 
-    def told(wanted: str, known: Iterable[str]) -> str:
+    def reason(wanted: str, columns: Iterable[str]) -> str:
         for files in layouts:
             if wanted in files.repeated:
                 return f"; '{files.files[0]}' has several of that name, so rename them"
         having = [files for files in layouts if wanted in files.cells]
         if not having:
-            return listing(wanted, known if len(layouts) == 1 else layouts[0].cells)
+            return listing(wanted, columns if len(layouts) == 1 else layouts[0].cells)
         for files in layouts:
             if wanted not in files.cells:
                 return f"; '{files.files[0]}' lacks it{listing(wanted, files.cells)}"
         types = {files.types[wanted]: files.files[0] for files in reversed(layouts)}
         if len(types) > 1:
-            held = " and ".join(f"{type_} in '{file}'" for type_, file in sorted(types.items()))
-            return f"; it is {held}, so write all files with one type"
+            listed = " and ".join(f"{type_} in '{file}'" for type_, file in sorted(types.items()))
+            return f"; it is {listed}, so write all files with one type"
         return "; names that differ by case alone cannot be told apart here, so rename them"
 
-    return told
+    return reason

@@ -13,11 +13,12 @@ from dpquantiles.failures import unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
 UNDECLARED = ("object", "null")
-"""Types of columns, as their libraries call them, that leave it to the records."""
+"""Types of columns, as their libraries call them, that say nothing about the records."""
 
 
 class TypedColumn(NamedTuple):
@@ -63,10 +64,10 @@ def without_records(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return None
     _require_no_text(data)
-    known = _known(data)
-    if known is None:
+    series = _narwhals_series(data)
+    if series is None:
         return None
-    native = known.head(0).to_native()
+    native = series.head(0).to_native()
     return None if str(_declared_type(native)).lower() in UNDECLARED else native
 
 
@@ -104,25 +105,23 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 
 def _series(data: Any) -> Any:
-    """A Narwhals Series, or None for what has no type but that of its records."""
-    import narwhals.stable.v2 as nw
-
+    """A Narwhals Series; None for data that no library of columns holds."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
-    known = _known(data)
+    series = _narwhals_series(data)
     exported = hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
-    return nw.from_native(_arrow(data), allow_series=True) if known is None and exported else known
+    return (
+        nw.from_native(_arrow(data), allow_series=True) if series is None and exported else series
+    )
 
 
-def _known(data: Any) -> Any:
+def _narwhals_series(data: Any) -> Any:
     """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
-    import narwhals.stable.v2 as nw
-
-    known = nw.from_native(data, pass_through=True, allow_series=True)
-    if isinstance(known, (nw.DataFrame, nw.LazyFrame)):
+    wrapped = nw.from_native(data, pass_through=True, allow_series=True)
+    if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)):
         raise InvalidType("data must be one column, got a table; name it: column='...'")
-    return known if isinstance(known, nw.Series) else None
+    return wrapped if isinstance(wrapped, nw.Series) else None
 
 
 def _require_no_text(data: Any) -> None:
@@ -156,8 +155,6 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
 
 def _values(series: Any) -> NDArray[Any]:
     """The records of a declared type as NumPy holds them."""
-    import narwhals.stable.v2 as nw
-
     dtype = series.dtype
     if dtype in (nw.Int128, nw.UInt128):
         return as_array(series.to_list())
@@ -194,5 +191,5 @@ def as_arrow(series: Any) -> Any:
         return None
     import pyarrow as pa
 
-    held = pa.array(series.to_pandas().array)
-    return held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
+    array = pa.array(series.to_pandas().array)
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

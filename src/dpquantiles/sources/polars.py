@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from dpquantiles.kinds import INT64
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import Range, any_of
 from dpquantiles.sources.engine import Numbers
 from dpquantiles.sources.queries import QueryEngine
@@ -34,8 +35,6 @@ class Polars(QueryEngine):
 
     def safe_cell(self, table: Table, column: str) -> Any:
         """Integers of 128 bits as ones of 64."""
-        import narwhals.stable.v2 as nw
-
         dtype = table.dtype(column)
         if dtype not in (nw.Int128, nw.UInt128):
             return None
@@ -53,8 +52,6 @@ class Polars(QueryEngine):
 
     def unit_cell(self, table: Table, unit: str) -> Any:
         """Categories as text: the numbers behind them depend on other rows."""
-        import narwhals.stable.v2 as nw
-
         numbered = table.dtype(unit) in (nw.Categorical, nw.Enum)
         return pl.col(unit).cast(pl.String) if numbered else None
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
 
 from dpquantiles.kinds import Domain
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
 from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, Numbers
 from dpquantiles.sources.queries import QueryEngine
@@ -37,8 +38,6 @@ class Spark(QueryEngine):
 
     def dtype(self, table: Table, column: str) -> Any:
         """Narwhals does not know intervals of Spark."""
-        import narwhals.stable.v2 as nw
-
         stated = table.frame.to_native().schema[column].dataType
         interval = isinstance(stated, DayTimeIntervalType)
         return nw.Duration("us") if interval else table.dtype(column)
@@ -47,8 +46,6 @@ class Spark(QueryEngine):
         return domain_of(self.dtype(table, column))
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
-        import narwhals.stable.v2 as nw
-
         name = quoted(column)
         if dtype == nw.Date:
             return self.ticks(table, self.day_code(table.frame.to_native(), column), dtype)
@@ -72,8 +69,6 @@ class Spark(QueryEngine):
         return F.xxhash64(F.lit(key), *cells, *map(F.isnull, cells))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
-        import narwhals.stable.v2 as nw
-
         native = frame.to_native()
         parts = [ranges[start : start + COMPILED] for start in range(0, len(ranges), COMPILED)]
         kept = (native.filter(_condition(part)) for part in parts)
@@ -81,8 +76,6 @@ class Spark(QueryEngine):
 
     def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
         """As text: what Narwhals writes takes long to plan, and is too long to compile."""
-        import narwhals.stable.v2 as nw
-
         native = frame.to_native()
         floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
         missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kinds.times import MICROSECONDS
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE
 from dpquantiles.sources.engine import Engine, Numbers
 from dpquantiles.sources.keys import whole_code
@@ -66,8 +67,6 @@ class QueryEngine(Engine):
         return replace(table, frame=self._with(table.frame, cells))
 
     def numbers(self, table: Table, column: str) -> Numbers:
-        import narwhals.stable.v2 as nw
-
         dtype = self.dtype(table, column)
         if is_time(dtype):
             return self.times(table, column, dtype)
@@ -77,8 +76,6 @@ class QueryEngine(Engine):
         return Numbers(table.frame.select(value.alias(VALUE)), kind_of(dtype), self)
 
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
-        import narwhals.stable.v2 as nw
-
         frame = table.frame.filter(*(~nw.col(name).is_null() for name in types))
         native, codes = frame.to_native(), {"str": self.text_code, "date": self.day_code}
         stated = types.items()
@@ -90,8 +87,6 @@ class QueryEngine(Engine):
     def bound_rows(
         self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
     ) -> Table:
-        import narwhals.stable.v2 as nw
-
         own = {f"dpq_column_{i}": name for i, name in enumerate(columns)}
         cells = (nw.col(name).alias(alias) for alias, name in own.items())
         absent = nw.col(unit).is_null().alias(ABSENT)
@@ -115,16 +110,12 @@ class QueryEngine(Engine):
 
     def _with(self, frame: Any, cells: Mapping[str, Any]) -> Any:
         """The frame with these columns replaced or added; None stands for one that stays."""
-        import narwhals.stable.v2 as nw
-
         changed = {name: cell for name, cell in cells.items() if cell is not None}
         return nw.from_native(self.with_cells(frame.to_native(), changed)) if changed else frame
 
 
 def as_ticks(frame: Any, dtype: Any, engine: Engine) -> Numbers:
     """Times whose `VALUE` is a whole number: days of dates, else of the time unit of their type."""
-    import narwhals.stable.v2 as nw
-
     unit = "D" if dtype == nw.Date else dtype.time_unit
     letter = "m" if dtype == nw.Duration else "M"
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
-from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
-from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_kind, times
+from dpquantiles.kinds import BY_NAME, Datetime, Kind
+from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources import layouts
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.cells import read_cells
-from dpquantiles.sources.duckdb import duckdb, quoted
+from dpquantiles.sources.duckdb import DuckDB, duckdb, quoted
 from dpquantiles.sources.files import (
     ADDRESS,
     Header,
@@ -24,7 +25,7 @@ from dpquantiles.sources.files import (
     read_header,
 )
 from dpquantiles.sources.layouts import Layout, text
-from dpquantiles.sources.tables import Listing, Table, nearest
+from dpquantiles.sources.tables import Listing, Table, domain_of, nearest
 
 SAMPLE = 10_000
 """How many cells of CSV files tell the type of a column that none is stated for."""
@@ -34,13 +35,6 @@ SQL_TYPES = {
     **{"date": "DATE", "datetime": "TIMESTAMP", "timedelta": "INTERVAL"},
 }
 
-SQL_DOMAINS = {
-    **{"int": integers(64, signed=True), "float": floats(64), "bool": TRUTHS},
-    **{"decimal": decimals(18, 6), "date": days(32)},
-    **{"datetime": times("datetime", "us"), "timedelta": times("duration", "us")},
-}
-"""What these types can hold."""
-
 CSV = {
     **{"auto_detect": "false", "header": "true", "quote": "'\"'", "escape": "'\"'"},
     **{"null_padding": "true", "strict_mode": "false", "ignore_errors": "true"},
@@ -48,8 +42,8 @@ CSV = {
 }
 """Cells are text until each is cast for itself, so that no record can make a scan fail.
 
-A line is left out when a cell that is asked for is not UTF-8: DuckDB has no way to keep it. (As
-Latin-1 it refuses the bytes 128 to 159, and with them most of UTF-8.)
+A line is left out when a cell that is read is not UTF-8: DuckDB has no way to keep it. (As Latin-1
+it refuses the bytes 128 to 159, and with them most of UTF-8.)
 """
 
 WHOLE_LINE = {**CSV, "header": "false", "quote": "''", "escape": "''", "delim": "'\x02'"}
@@ -66,8 +60,6 @@ def _table(
     relation: Any, connection: Any, origin: str | None = None, listing: Listing = nearest
 ) -> Table:
     """A relation on a connection of our own, which tells how far its running query is."""
-    import narwhals.stable.v2 as nw
-
     connection.execute("SET preserve_insertion_order = false")  # order is of no use here
     return Table(
         nw.from_native(relation),
@@ -105,19 +97,17 @@ def open_parquet(names: str) -> Table:
     connection = _connect()
     if Path(names).exists():
         check_parquet(Path(names))
-    found = [
-        _layout(connection, files, f"read_parquet({_listed(files)})")
-        for files in _same_footers(connection, _files(connection, names))
-    ]
-    listing = layouts.refusal(found, nearest)
-    table = _table(_joined(connection, names, found), connection, names, listing)
+    groups = _same_footers(connection, _files(connection, names))
+    parts = [_layout(connection, files, f"read_parquet({_listed(files)})") for files in groups]
+    table = _joined(connection, names, parts, nearest)
     return replace(table, rows=lambda: _rows(connection, names))
 
 
 def _rows(connection: Any, names: str) -> int:
     """How many rows Parquet files hold, by their footers."""
     query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    (rows,) = _read(names, lambda: connection.execute(query, [names]).fetchone())
+    # All rows of the answer are fetched: the connection must be free for the release.
+    ((rows,),) = _read(names, lambda: connection.execute(query, [names]).fetchall())
     return int(rows or 0)
 
 
@@ -128,56 +118,56 @@ def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
     for file in files:
         if not _is_remote(file):
             check_parquet(Path(file))
-    told = "file_name, name, type, type_length, num_children, converted_type, scale, precision"
+    fields = "file_name, name, type, type_length, num_children, converted_type, scale, precision"
 
-    def rows(some: Sequence[str]) -> Any:
-        query = f"SELECT {told}, logical_type FROM parquet_schema({_listed(some)})"
+    def footer_rows(some: Sequence[str]) -> Any:
+        query = f"SELECT {fields}, logical_type FROM parquet_schema({_listed(some)})"
         return connection.sql(query).fetchall()
 
     try:
-        found = rows(files)
+        rows = footer_rows(files)
     except duckdb.Error:  # one of them is damaged, and the message names it
-        found = [row for file in files for row in _read(file, partial(rows, [file]))]
-    footers: dict[str, list[Any]] = {}
-    for file, *column in found:
-        footers.setdefault(file, []).append(tuple(column))
-    return _grouped({file: tuple(columns[1:]) for file, columns in footers.items()})
+        rows = [row for file in files for row in _read(file, partial(footer_rows, [file]))]
+    columns = _grouped((file, tuple(column)) for file, *column in rows)
+    # The first entry of a footer names its root, which writers call as they like.
+    return list(_grouped((tuple(stated[1:]), file) for file, stated in columns.items()).values())
 
 
-def _grouped(told: dict[str, Any]) -> list[list[str]]:
-    """Files by what is told of them, in the order of the first of each."""
-    groups: dict[Any, list[str]] = {}
-    for file, same in told.items():
-        groups.setdefault(same, []).append(file)
-    return list(groups.values())
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    """The second parts of pairs by their first part, in the order of the first of each."""
+    groups: dict[Any, list[Any]] = {}
+    for first, second in pairs:
+        groups.setdefault(first, []).append(second)
+    return groups
 
 
 def open_csv(names: str) -> Table:
     """CSV files by name, pattern or address; all columns are text."""
     connection = _connect()
     comma = "\t" if names.lower().endswith(".tsv") else ","
-    headers = {file: _header(connection, file, comma) for file in _files(connection, names)}
-    found = [
-        _csv_layout(connection, files, headers[files[0]], comma) for files in _grouped(headers)
-    ]
-    listing = layouts.refusal(found, first_line)
-    return _table(_joined(connection, names, found), connection, names, listing)
+    files = _files(connection, names)
+    groups = _grouped((_header(connection, file, comma), file) for file in files)
+    parts = [_csv_layout(connection, same, header, comma) for header, same in groups.items()]
+    return _joined(connection, names, parts, first_line)
 
 
 def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> Table:
     """Columns of CSV files in the stated type, or in the types that samples of their cells tell."""
-    import narwhals.stable.v2 as nw
-
-    relation = table.frame.to_native()
-    typed, domains = {}, {}
+    relation, kinds = table.frame.to_native(), {}
     for column in columns:
         table.dtype(column)
-        kind = _text_kind(relation, column, type_name)
-        value = f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
-        typed[column] = duckdb.SQLExpression(value).alias(column)
-        domains[column] = text_domain(kind)
-    others = [duckdb.ColumnExpression(name) for name in relation.columns if name not in typed]
-    frame = nw.from_native(relation.select(*others, *typed.values()))
+        kinds[column] = _text_kind(relation, column, type_name)
+    cells = {
+        column: f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
+        for column, kind in kinds.items()
+    }
+    frame = nw.from_native(DuckDB().with_cells(relation, cells))
+    schema = frame.collect_schema()
+    # Text that is cast can be all that the type can hold, and finer values.
+    domains = {
+        column: replace(domain_of(schema[column]), name="", unit=of_kind(kind).unit)
+        for column, kind in kinds.items()
+    }
     return replace(table, frame=frame, domains=domains)
 
 
@@ -188,11 +178,6 @@ def _text_kind(relation: Any, column: str, type_name: str | None) -> Kind:
     return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name).kind
 
 
-def text_domain(kind: Kind) -> Domain:
-    """What text can hold that is cast to a type: all that the type can, and finer values."""
-    return replace(SQL_DOMAINS[kind.name], name="", unit=of_kind(kind).unit)
-
-
 def _header(connection: Any, file: str, comma: str) -> Header:
     if not _is_remote(file):
         return read_header(Path(file), comma)
@@ -201,19 +186,19 @@ def _header(connection: Any, file: str, comma: str) -> Header:
     return header_of(csv.reader([line or "" for (line,) in lines], delimiter=comma), file)
 
 
-def _csv_layout(connection: Any, files: list[str], told: Header, comma: str) -> Layout:
+def _csv_layout(connection: Any, files: list[str], header: Header, comma: str) -> Layout:
     """Cells get names of our own: DuckDB lets no name be empty, or occur twice."""
-    own = {f"dpq_cell_{place}": name for place, name in enumerate(told.names)}
+    own = {f"dpq_cell_{place}": name for place, name in enumerate(header.names)}
     cells = ", ".join(f"{cell}: 'VARCHAR'" for cell in own)
-    stated = {**CSV, "delim": text(comma), "skip": str(told.blank), "columns": f"{{{cells}}}"}
-    layout = _layout(connection, files, f"read_csv({_listed(files)}, {_options(stated)})")
-    times = Counter(filter(None, told.names))
-    named = {name: quoted(cell) for cell, name in own.items() if times[name] == 1}
+    options = {**CSV, "delim": text(comma), "skip": str(header.blank), "columns": f"{{{cells}}}"}
+    layout = _layout(connection, files, f"read_csv({_listed(files)}, {_options(options)})")
+    times = Counter(filter(None, header.names))
+    columns = {name: quoted(cell) for cell, name in own.items() if times[name] == 1}
     # What DuckDB adds are the names of folders, such as county=Kent.
     folders = {name: type_ for name, type_ in layout.types.items() if name not in own}
     return layout._replace(
-        cells={name: quoted(name) for name in folders} | named,
-        types=folders | dict.fromkeys(named, "VARCHAR"),
+        cells={name: quoted(name) for name in folders} | columns,
+        types=folders | dict.fromkeys(columns, "VARCHAR"),
         repeated=[name for name, count in times.items() if count > 1],
     )
 
@@ -225,8 +210,10 @@ def _layout(connection: Any, files: Sequence[str], source: str) -> Layout:
     return Layout(files, source, {name: quoted(name) for name in types}, types)
 
 
-def _joined(connection: Any, names: str, found: Sequence[Layout]) -> Any:
-    return _read(names, lambda: connection.sql(layouts.union(found)))
+def _joined(connection: Any, names: str, parts: Sequence[Layout], listing: Listing) -> Table:
+    """All files as one table."""
+    relation = _read(names, lambda: connection.sql(layouts.union(parts)))
+    return _table(relation, connection, names, layouts.refusal(parts, listing))
 
 
 def _files(connection: Any, names: str) -> list[str]:
@@ -234,10 +221,10 @@ def _files(connection: Any, names: str) -> list[str]:
     if Path(names).exists() or (_is_remote(names) and "*" not in names):
         return [names]
     query = f"SELECT file FROM glob({text(names)}) ORDER BY file"
-    found = [file for (file,) in _read(names, lambda: connection.sql(query).fetchall())]
-    if not found:
+    files = [file for (file,) in _read(names, lambda: connection.sql(query).fetchall())]
+    if not files:
         raise FileNotFoundError(f"no such file: '{names}'; check the path")
-    return found
+    return files
 
 
 def _is_remote(file: str) -> bool:
@@ -246,12 +233,12 @@ def _is_remote(file: str) -> bool:
 
 def _listed(files: Iterable[str]) -> str:
     """Files as SQL takes them, where what looks like a pattern is a name."""
-    known = (file if _is_remote(file) else glob.escape(file) for file in files)
-    return f"[{', '.join(map(text, known))}]"
+    escaped = (file if _is_remote(file) else glob.escape(file) for file in files)
+    return f"[{', '.join(map(text, escaped))}]"
 
 
-def _options(stated: dict[str, str]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in stated.items())
+def _options(options: dict[str, str]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in options.items())
 
 
 def _sql_type(kind: Kind) -> str:
@@ -260,7 +247,7 @@ def _sql_type(kind: Kind) -> str:
 
 
 def _read(names: str, read: Callable[[], Any]) -> Any:
-    """What is known of files, or an error that quotes nothing of them."""
+    """What `read` gives; where DuckDB fails, an error that quotes nothing of the files."""
     try:
         return read()
     except duckdb.Error as error:

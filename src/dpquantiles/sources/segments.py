@@ -24,8 +24,8 @@ class Segments(NamedTuple):
     low: Ints
     high: Ints
     counts: Ints
-    held: NDArray[np.bool_]
-    """Whether all their steps are known."""
+    fetched: NDArray[np.bool_]
+    """Whether all their steps were fetched."""
 
     @classmethod
     def of(
@@ -47,18 +47,18 @@ class Segments(NamedTuple):
         parts = np.split(top, starts[1:])[: len(starts)]
         highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
         sums = np.add.reduceat(count, starts) if len(top) else count
-        held = np.zeros(len(starts), dtype=bool)
-        return cls(least[starts], greatest[highest], low[starts], high[highest], sums, held)
+        fetched = np.zeros(len(starts), dtype=bool)
+        return cls(least[starts], greatest[highest], low[starts], high[highest], sums, fetched)
 
     @property
-    def settled(self) -> NDArray[np.bool_]:
+    def complete(self) -> NDArray[np.bool_]:
         """Whether nothing is left to ask: one step, or two records, which are the two ends."""
-        return np.asarray(self.held | (self.low == self.high) | (self.counts <= 2))
+        return np.asarray(self.fetched | (self.low == self.high) | (self.counts <= 2))
 
     @property
-    def held_before(self) -> Ints:
-        """How many records of held segments come before each segment."""
-        sizes = self.counts * self.held
+    def fetched_before(self) -> Ints:
+        """How many records of fetched segments come before each segment."""
+        sizes = self.counts * self.fetched
         return np.asarray(np.cumsum(sizes) - sizes)
 
     def touched(self, steps: Ints) -> NDArray[np.bool_]:
@@ -74,12 +74,12 @@ class Segments(NamedTuple):
         return Segments(*(array[order] for array in both))
 
     def runs(self, wanted: Ints, most: int) -> list[Run]:
-        """At most so many runs that cover the wanted segments, and held ones never."""
+        """At most so many runs that cover the wanted segments, and fetched ones never."""
         breaks = np.flatnonzero(np.diff(wanted) > 1)
         ends = np.append(0, np.cumsum(self.counts))
         gaps = ends[wanted[breaks + 1]] - ends[wanted[breaks] + 1]
-        blocked = np.diff(np.append(0, np.cumsum(self.held))[wanted])[breaks] > 0
-        # Keep the widest gaps, and all that hide a held segment.
+        blocked = np.diff(np.append(0, np.cumsum(self.fetched))[wanted])[breaks] > 0
+        # Keep the widest gaps, and all that hide a fetched segment.
         order = np.lexsort((-gaps, ~blocked))
         keep = np.sort(breaks[order[: max(most - 1, int(blocked.sum()))]])
         firsts, lasts = np.append(0, keep + 1), np.append(keep, len(wanted) - 1)
@@ -102,34 +102,34 @@ class Segments(NamedTuple):
             self.low[first],
             self.high[last],
             before[last + 1] - before[first],
-            self.held[first],
+            self.fetched[first],
         )
 
     def filled_by(self, low: Ints, high: Ints, counts: Ints) -> bool:
         """Whether pieces, in ascending order, may hold the records of all these segments.
 
         Some pieces must end where a segment does, after as many records, and the next must begin
-        where the next segment does. So what moved from one segment to another is found, even where
-        the number of all records is the same.
+        where the next segment does. So records that moved from one segment to another are noticed,
+        even where the number of all records is the same.
         """
-        ends, found = np.cumsum(self.counts), np.cumsum(counts)
-        if not len(ends) or not len(found) or ends[-1] != found[-1]:
-            return len(ends) == len(found) == 0
-        last = np.searchsorted(found, ends)
+        ends, piece_ends = np.cumsum(self.counts), np.cumsum(counts)
+        if not len(ends) or not len(piece_ends) or ends[-1] != piece_ends[-1]:
+            return len(ends) == len(piece_ends) == 0
+        last = np.searchsorted(piece_ends, ends)
         first = np.append(0, last[:-1] + 1)
         return bool(
-            np.array_equal(found[last], ends)
+            np.array_equal(piece_ends[last], ends)
             and np.array_equal(low[first], self.low)
             and np.array_equal(high[last], self.high)
         )
 
     def counting(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
-        """Records below, and at or below, each step, given the steps of all held segments.
+        """Records below, and at or below, each step, given the steps of all fetched segments.
 
-        A segment that is not held counts at its two ends, which is exact for those that are
-        settled and for those that no step touches.
+        A segment that is not fetched counts at its two ends, which is exact for those that are
+        complete and for those that no step touches.
         """
-        free = ~self.held
+        free = ~self.fetched
         places = np.concatenate([self.low[free], self.high[free]])
         weights = np.concatenate([np.ones(int(free.sum()), np.int64), self.counts[free] - 1])
         order = np.argsort(places, kind="stable")

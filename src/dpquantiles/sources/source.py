@@ -21,6 +21,7 @@ from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.privacy import Units
 from dpquantiles.sources import files, memory, tables
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import InMemory, TypedColumn
@@ -261,8 +262,6 @@ def _fetched(table: Table, columns: Sequence[str]) -> Table:
 
     Else each is scanned where it is. The number of rows decides on the work alone.
     """
-    import narwhals.stable.v2 as nw
-
     if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
         return table
     engine = engine_of(table)

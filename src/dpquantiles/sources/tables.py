@@ -24,6 +24,7 @@ from dpquantiles.kinds import (
 )
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, times
 from dpquantiles.kinds.numbers import DEFAULT_PLACES
+from dpquantiles.sources import narwhals as nw
 
 WIDEST_DECIMAL = 18
 """Decimals of up to this many digits fit in 64 bits at their declared scale."""
@@ -35,16 +36,16 @@ MOST_NAMES = 20
 """How many column names a message lists."""
 
 
-def suggestion(wanted: str, known: Iterable[str]) -> str:
-    """For a message: the known name that is most like the wanted one, if any is."""
-    by_lower = {name.lower(): name for name in known}
+def suggestion(wanted: str, names: Iterable[str]) -> str:
+    """For a message: the name that is most like the wanted one, if any is."""
+    by_lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
-def nearest(wanted: str, known: Iterable[str]) -> str:
+def nearest(wanted: str, columns: Iterable[str]) -> str:
     """For a message: the nearest name, and what names there are."""
-    names = tuple(known)
+    names = tuple(columns)
     listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"{suggestion(wanted, names) or ';'} its columns: {listed}{more}"
@@ -61,13 +62,13 @@ Listing = Callable[[str, Iterable[str]], str]
 
 @dataclass(frozen=True)
 class Table:
-    """A Narwhals frame; what is asked of it here needs its schema only."""
+    """A Narwhals frame; all that is done with it here needs its schema only."""
 
     frame: Any
     """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
     listing: Listing = nearest
     domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
-    """Of columns that were text: what they can hold, which their types do not tell."""
+    """What columns can hold that were cast from text, where their types do not say it."""
     percent: Callable[[], float] | None = field(default=None, compare=False)
     """How much of the running scan is done, 0 to 100, where the engine can tell."""
     rows: Callable[[], int] | None = field(default=None, compare=False)
@@ -82,9 +83,7 @@ class Table:
 
     @property
     def lazy(self) -> bool:
-        """Whether records stay with the engine until they are asked for."""
-        import narwhals.stable.v2 as nw
-
+        """Whether records stay with the engine until they are collected."""
         return isinstance(self.frame, nw.LazyFrame)
 
     @property
@@ -109,17 +108,15 @@ class Table:
         Narwhals takes Arrow's dictionaries of bytes for categories and its views of text for text;
         but not all bytes are text, and Arrow does little with views.
         """
-        import narwhals.stable.v2 as nw
-
         dtype, native, declared = self.dtype(column, parameter), self.frame.to_native(), None
         if self.engine == "pyarrow":
             declared = native.schema.field(column).type
         elif self.engine in PANDAS_LIKE:
             declared = getattr(native.dtypes[column], "pyarrow_dtype", None)
-        held = str(getattr(declared, "value_type", declared))
-        if held.endswith("_view"):
+        content = str(getattr(declared, "value_type", declared))
+        if content.endswith("_view"):
             return nw.Unknown()
-        return nw.Binary() if "binary" in held else dtype
+        return nw.Binary() if "binary" in content else dtype
 
     def select(self, columns: Iterable[str]) -> "Table":
         """The same records with these columns only."""
@@ -127,19 +124,17 @@ class Table:
 
 
 def find_table(data: Any) -> Table | None:
-    """Data as a table; None for what is none, such as an array, a list or a single column."""
+    """Data as a table; None for an array, a list, a single column, or anything else."""
     if data is None or isinstance(data, (list, tuple, dict, int, float)):
         return None
-    import narwhals.stable.v2 as nw
-
     if isinstance(data, Table):
         return data
-    known = nw.from_native(data, pass_through=True, allow_series=True)
-    return Table(known) if isinstance(known, (nw.DataFrame, nw.LazyFrame)) else None
+    wrapped = nw.from_native(data, pass_through=True, allow_series=True)
+    return Table(wrapped) if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)) else None
 
 
 def open_table(data: Any) -> Table:
-    """Data as a table; TypeError for what is none."""
+    """Data as a table; TypeError for anything else."""
     table = find_table(data)
     if table is None:
         raise InvalidType(
@@ -152,10 +147,8 @@ def open_table(data: Any) -> Table:
 def kind_of(dtype: Any, declared: Any = None) -> Kind:
     """The kind of a type of Narwhals; TypeError when it has no quantiles here.
 
-    The message calls it as its own library does, where that is told by `declared`.
+    The message uses `declared`, the name of the type in its own library, where it is given.
     """
-    import narwhals.stable.v2 as nw
-
     if isinstance(dtype, nw.Decimal):
         return DecimalUnits(places(dtype))
     if isinstance(dtype, nw.Datetime):
@@ -182,15 +175,11 @@ def places(declared: Any) -> int:
 
 def is_time(dtype: Any) -> bool:
     """Whether values are days, points in time or lengths of time."""
-    import narwhals.stable.v2 as nw
-
     return dtype in (nw.Date, nw.Datetime, nw.Duration)
 
 
 def domain_of(dtype: Any) -> Domain:
     """What a type of Narwhals can hold; anything where it does not say."""
-    import narwhals.stable.v2 as nw
-
     if dtype == nw.Boolean:
         return TRUTHS
     if dtype == nw.Date:

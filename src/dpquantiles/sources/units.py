@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
@@ -31,12 +32,10 @@ UNIT, ABSENT, ROW = "dpq_u", "dpq_absent", "dpq_row"
 
 
 def require_units(table: Table, unit: str) -> Any:
-    """The type of the column that names units; TypeError where the schema states one without names.
+    """The type of the column that names units; TypeError where its type cannot name any.
 
     A column of Python objects states no type, so all that it may hold is accepted.
     """
-    import narwhals.stable.v2 as nw
-
     dtype = table.names_type(unit, "unit")
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
     if dtype.is_numeric() or dtype in plain or (dtype == nw.Object and not table.lazy):
@@ -48,12 +47,10 @@ def require_units(table: Table, unit: str) -> Any:
 
 
 def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits) -> Table:
-    """At most `rows` rows per unit, with the columns that are named, which tell rows apart.
+    """At most `rows` rows per unit, with these columns, which also tell rows apart.
 
     Rows without a unit are the rows of one unit.
     """
-    import narwhals.stable.v2 as nw
-
     names = tuple(dict.fromkeys(columns))
     require_units(table, unit)
     if table.lazy:
@@ -65,20 +62,17 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
 
 
 def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
-    """Columns of safe values beside the names of units, and what the column of names is called.
+    """Columns of safe values beside the names of units, and the name of the column of these.
 
-    Names stay as they are, also where they are among the values: else units could become one.
+    Names of units stay as they are, even where they are values as well: clamped, two units could
+    become one.
     """
-    import narwhals.stable.v2 as nw
-
     alias = free_name(UNIT, columns)
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
 def absent_in(table: Table, column: str) -> Any:
-    """Whether a cell is missing, row by row; pandas raises where an object does when compared."""
-    import narwhals.stable.v2 as nw
-
+    """Whether a cell is missing, row by row; Python objects may raise when they are compared."""
     if table.lazy or not is_untyped(table.frame[column]):
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
@@ -87,15 +81,13 @@ def absent_in(table: Table, column: str) -> Any:
 
 def present(table: Table, column: str) -> Table:
     """The rows with a value, for policies that drop missing ones row by row."""
-    import narwhals.stable.v2 as nw
-
     value = nw.col(column)
-    held = table.frame.filter(~absent_in(table, column))
-    return Table(held.filter(~value.is_nan()) if table.dtype(column).is_float() else held)
+    rows = table.frame.filter(~absent_in(table, column))
+    return Table(rows.filter(~value.is_nan()) if table.dtype(column).is_float() else rows)
 
 
 def _is_missing(cell: Any) -> bool:
-    """Whether a Python object is None or not equal to itself; or raises when it is asked."""
+    """Whether a Python object is None or not equal to itself; or raises when it is compared."""
     try:
         return cell is None or bool(cell != cell)
     except Exception:
@@ -117,10 +109,8 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
 
 def _codes(units: Any, absent: Bools) -> Ints:
     """Equal numbers for equal names, and different ones for different names."""
-    import narwhals.stable.v2 as nw
-
     native = units.to_native()
-    # What such a column is taken for depends on its records, and not all text in it can be written.
+    # The type of such a column depends on its records, and not all text in it can be written.
     if is_untyped(units):
         return _object_codes(units.to_list(), absent)
     if units.implementation.is_polars():
@@ -133,13 +123,13 @@ def _codes(units: Any, absent: Bools) -> Ints:
         return _numbered(units.fill_null(0).to_numpy())
     if units.dtype.is_float():  # Arrow tells -0.0 from 0.0, and what is not a number by its bits
         return _numbered(units.to_numpy().astype(np.float64))
-    held = as_arrow(units)
-    if held is None:
+    arrow = as_arrow(units)
+    if arrow is None:
         return np.asarray(native.factorize()[0], dtype=np.int64)
-    if hasattr(held.type, "value_type"):  # a dictionary, which may hold a value twice
-        values = held.cast(held.type.value_type)
+    if hasattr(arrow.type, "value_type"):  # a dictionary, which may hold a value twice
+        values = arrow.cast(arrow.type.value_type)
         return _codes(nw.from_native(values, series_only=True), absent)
-    parts = [part.indices.fill_null(-1).to_numpy() for part in held.dictionary_encode().chunks]
+    parts = [part.indices.fill_null(-1).to_numpy() for part in arrow.dictionary_encode().chunks]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts], dtype=np.int64)
 
 
@@ -158,9 +148,9 @@ def is_untyped(series: Any) -> bool:
 
 
 def _object_codes(units: list[Any], absent: Bools) -> Ints:
-    """As Python compares them: 1 and "1" are two units. What has no hash is told apart in words.
+    """As Python compares them: 1 and "1" are two units. What has no hash goes by its `repr`.
 
-    What raises when it is looked at has no name, as if it were missing: -1.
+    What raises even then has no name, as if it were missing: -1.
     """
     seen: dict[Any, int] = {}
     rows = zip(units, absent.tolist(), strict=True)

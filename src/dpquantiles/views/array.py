@@ -1,4 +1,4 @@
-"""A sorted view of an array in memory, which sorts no more of it than is asked for."""
+"""A sorted view of an array in memory, which sorts no more of it than is needed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ CHUNK = 1 << 20
 class ArrayView:
     """Records of an array, list or tuple on a grid.
 
-    The map to the grid is monotone, so selection works on the raw numbers and only what is asked
-    for is encoded. `missing` says what stands in for a missing record: "lower" or "upper" for the
-    ends of the grid, a value of the data's type, or nothing ("drop", which changes n and is for
+    The map to the grid is monotone, so selection works on the raw numbers and only what is
+    selected is encoded. `missing` says what stands in for a missing record: "lower" or "upper" for
+    the ends of the grid, a value of the data's type, or nothing ("drop", which changes n and is for
     add-remove neighbors only).
     """
 

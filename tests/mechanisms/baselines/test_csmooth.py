@@ -12,13 +12,15 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kernels import smooth
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.baselines import csmooth
 from dpquantiles.mechanisms.baselines.csmooth import CSmooth, Noise, shape, tuned_smoothness
 from dpquantiles.privacy import ZCDP, PureDP, zcdp_delta
-from dpquantiles.views import Demand, RecordingView, WindowView
+from dpquantiles.views import Demand, WindowView
+from tests.views.recording import RecordingView
 
 Floats = NDArray[np.float64]
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(120)
@@ -28,7 +30,7 @@ RHO = 0.5
 
 def at_epsilon(epsilon: float, q: tuple[float, ...], **public: Any) -> CSmooth:
     """As the paper compares: epsilon^2 / 2, which an epsilon-DP mechanism would satisfy."""
-    return CSmooth(q=q, rho=epsilon**2 / 2, **public)
+    return CSmooth(q=q, budget=ZCDP(rho=epsilon**2 / 2), **public)
 
 
 def price(noise: Noise) -> float:
@@ -66,7 +68,7 @@ def check_renyi() -> None:
 def check_price() -> None:
     """What the answers cost together is rho."""
     for q in [(0.5,), (0.1, 0.5, 0.5, 0.9)]:
-        mechanism = CSmooth(q=q, rho=RHO)
+        mechanism = CSmooth(q=q, budget=ZCDP(rho=RHO))
         windows = mechanism._windows(1000, 2**20)
         assert sum(price(window.noise) for window in windows) == pytest.approx(RHO, rel=1e-9)
 
@@ -87,7 +89,7 @@ def check_window() -> None:
     """A window answers as the whole data do, and nothing outside the demand is asked for."""
     data = np.random.default_rng(2).normal(0, 5, 3000)
     whole = dpq.ArrayView(data, default_grid(REAL, (-100.0, 100.0)))
-    mechanism = CSmooth(q=(0.9, 0.05, 0.5), rho=RHO)
+    mechanism = CSmooth(q=(0.9, 0.05, 0.5), budget=ZCDP(rho=RHO))
     demand, recording = mechanism.demand(whole.n, whole.grid), RecordingView(whole)
     reference = mechanism.release(recording, random.Random(4)).values
     assert recording.asked_index <= set(demand.index.tolist())
@@ -148,7 +150,7 @@ def test_a_window_is_enough() -> None:
 
 def test_smooth_sensitivity_needs_no_more_than_its_window() -> None:
     """(2): the constant is far below what rounding shows, and beyond it nothing can win."""
-    window = CSmooth(q=(0.5,), rho=RHO)._window(0.5, 10**6, 2**38)
+    window = CSmooth(q=(0.5,), budget=ZCDP(rho=RHO))._window(0.5, 10**6, 2**38)
     assert 0 < window.least <= 1 / csmooth.FINENESS
     assert window.last - window.rank == window.rank - window.first < 1000
 
@@ -200,7 +202,7 @@ def test_errors_are_those_of_the_paper(m: int, reference: float) -> None:
 @pytest.mark.parametrize("rho", [1e-12, 0.5, 1e6])
 def test_any_data_are_answered(points: int, n: int, rho: float) -> None:
     grid = UniformGrid(0, max(points - 1, 1), 2 if points == 1 else 1)
-    mechanism = CSmooth(q=(1.0, 0.5, 0.0, 0.5), rho=rho)
+    mechanism = CSmooth(q=(1.0, 0.5, 0.0, 0.5), budget=ZCDP(rho=rho))
     for data in ([0] * n, [points - 1] * n, list(range(n))):
         values = mechanism.release(dpq.ArrayView(data, grid), random.Random(1)).values
         assert values[2] <= values[1] <= values[3] <= values[0]
@@ -209,7 +211,7 @@ def test_any_data_are_answered(points: int, n: int, rho: float) -> None:
 
 def test_seeded_releases_repeat_and_promise_nothing() -> None:
     view = dpq.ArrayView([1, 2, 3, 50], UniformGrid(0, 100, 1))
-    mechanism = CSmooth(q=(0.5,), rho=1.0)
+    mechanism = CSmooth(q=(0.5,), budget=ZCDP(rho=1.0))
     one, other = (mechanism.release(view, random.Random(8)) for _ in range(2))
     assert one.values == other.values
     assert one.guarantee is None
@@ -220,20 +222,20 @@ def test_seeded_releases_repeat_and_promise_nothing() -> None:
 
 def test_bad_parameters() -> None:
     with pytest.raises(ValueError, match="rho must be positive"):
-        CSmooth(q=(0.5,), rho=0)
-    with pytest.raises(ValueError, match="neighbors must be one of 'swap'"):
-        CSmooth(q=(0.5,), rho=1, neighbors="add-remove")
+        CSmooth(q=(0.5,), budget=ZCDP(rho=0))
+    with pytest.raises(ValueError, match="must support neighbors 'add-remove'"):
+        CSmooth(q=(0.5,), budget=privacy.budget(rho=1, neighbors="add-remove"))
     with pytest.raises(ValueError, match="smoothness must be at most 3, got 4"):
-        CSmooth(q=(0.5,), rho=1, smoothness=4)
-    with pytest.raises(ValueError, match="must have a budget of kind 'concentrated'"):
-        CSmooth.within(PureDP(epsilon=1.0), q=(0.5,))
+        CSmooth(q=(0.5,), budget=ZCDP(rho=1), smoothness=4)
+    with pytest.raises(ValueError, match="must meet a budget of kind 'pure'"):
+        CSmooth(q=(0.5,), budget=PureDP(epsilon=1.0))
     with pytest.raises(ValueError, match="size must be left out"):
-        CSmooth.within(ZCDP(rho=1.0), q=(0.5,), size=5)
-    assert CSmooth.within(ZCDP(rho=1.0), q=(0.5,)) == CSmooth(q=(0.5,), rho=1.0)
+        CSmooth(q=(0.5,), budget=ZCDP(rho=1.0), size=5)
+    assert CSmooth(q=(0.5,), budget=ZCDP(rho=1.0)) == CSmooth(q=(0.5,), budget=ZCDP(rho=1.0))
 
 
 def test_bounds_are_needed() -> None:
-    view, mechanism = dpq.ArrayView([1.0, 2.0], FloatGrid()), CSmooth(q=(0.5,), rho=1)
+    view, mechanism = dpq.ArrayView([1.0, 2.0], FloatGrid()), CSmooth(q=(0.5,), budget=ZCDP(rho=1))
     for ask in (
         lambda: mechanism.release(view, random.Random(1)),
         lambda: mechanism.demand(2, view.grid),
@@ -261,7 +263,7 @@ def halve_the_scale(patch: Patch) -> None:
 
 
 def spend_rho_on_each(patch: Patch) -> None:
-    patch.setattr(CSmooth, "epsilon", property(lambda self: math.sqrt(2 * self.rho)))
+    patch.setattr(CSmooth, "epsilon", property(lambda self: self.budget.noise_rate))
 
 
 def forget_the_normal_factor(patch: Patch) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles import privacy
 from dpquantiles.mechanisms.baselines import ind_exp
 from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.count import COUNT_SHARE
@@ -18,6 +19,7 @@ from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.views import PartView
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import shares_checks
+from tests.mechanisms.building import built
 
 Patch = pytest.MonkeyPatch
 Answer = tuple[int, ...]
@@ -56,9 +58,13 @@ def oracle(
 def cases() -> Iterator[tuple[Any, list[int], int]]:
     for q in [(0.5,), (0.2, 0.7), (0.5, 0.5), (0.0, 0.4, 1.0)]:
         for records in ([], [2], [1, 1, 1, 4], [0, 1, 2, 3, 5, 5]):
-            yield IndExp(q=q, epsilon=2.0), records, 6
-            yield AppIndExp(q=q, epsilon=2.0, delta=1e-3), records, 6
-            yield IndExp(q=q, epsilon=2.0, neighbors="add-remove", size=3), records, 6
+            yield IndExp(q=q, budget=PureDP(epsilon=2.0)), records, 6
+            yield AppIndExp(q=q, budget=ApproxDP(epsilon=2.0, delta=1e-3)), records, 6
+            yield (
+                IndExp(q=q, budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), size=3),
+                records,
+                6,
+            )
 
 
 @pytest.mark.parametrize(("mechanism", "records", "points"), list(cases()))
@@ -69,11 +75,15 @@ def test_the_law_is_the_equation(mechanism: Any, records: list[int], points: int
 
 
 PURE = [
-    (IndExp(q=(0.5,), epsilon=1.5), [4], 6),
-    (IndExp(q=(0.25, 0.75), epsilon=2.0), [3, 4], 4),
-    (IndExp(q=(0.5, 0.5), epsilon=0.5), [4], 5),
-    (IndExp(q=(0.2, 0.5, 0.9), epsilon=3.0), [4], 4),
-    (IndExp(q=(0.5, 0.5), epsilon=2.0, neighbors="add-remove", size=4), [3], 5),
+    (IndExp(q=(0.5,), budget=PureDP(epsilon=1.5)), [4], 6),
+    (IndExp(q=(0.25, 0.75), budget=PureDP(epsilon=2.0)), [3, 4], 4),
+    (IndExp(q=(0.5, 0.5), budget=PureDP(epsilon=0.5)), [4], 5),
+    (IndExp(q=(0.2, 0.5, 0.9), budget=PureDP(epsilon=3.0)), [4], 4),
+    (
+        IndExp(q=(0.5, 0.5), budget=privacy.budget(epsilon=2.0, neighbors="add-remove"), size=4),
+        [3],
+        5,
+    ),
 ]
 
 
@@ -88,7 +98,7 @@ def test_all_neighbors_and_answers_are_within_epsilon(
 def test_all_neighbors_are_within_epsilon_and_delta(neighbors: str) -> None:
     size = 4 if neighbors == "add-remove" else None
     budget = ApproxDP(epsilon=1.0, delta=0.02, neighbors=Neighbors(neighbors))
-    mechanism = AppIndExp.within(budget, q=(0.5, 0.5), size=size)
+    mechanism = AppIndExp(q=(0.5, 0.5), budget=budget, size=size)
     assert mechanism.guarantee == budget
     sizes = [3] if neighbors == "add-remove" else [4]
     delta = shares_checks.worst_delta(shares_checks.pairs(mechanism, sizes, 5), 1.0)
@@ -98,14 +108,13 @@ def test_all_neighbors_are_within_epsilon_and_delta(neighbors: str) -> None:
 @pytest.mark.parametrize(("m", "each"), [(5, 0.2328), (10, 0.1550), (30, 0.0872), (100, 0.0475)])
 def test_each_answer_spends_what_composition_allows(m: int, each: float) -> None:
     q = tuple(np.linspace(0, 1, m).tolist())
-    mechanism = AppIndExp(q=q, epsilon=1.0, delta=1e-6)
+    mechanism = AppIndExp(q=q, budget=ApproxDP(epsilon=1.0, delta=1e-6))
     assert mechanism.each == pytest.approx(each, abs=6e-5)
-    assert mechanism.each > IndExp(q=q, epsilon=1.0).each
+    assert mechanism.each > IndExp(q=q, budget=PureDP(epsilon=1.0)).each
 
 
 def spend_all_on_each(patch: Patch) -> None:
-    patch.setattr(IndExp, "each", property(lambda self: self.epsilon))
-    patch.setattr(AppIndExp, "each", property(lambda self: self.epsilon))
+    patch.setattr(IndExp, "each", property(lambda self: self.budget.amount))
 
 
 def halve_the_sensitivity(patch: Patch) -> None:
@@ -128,7 +137,7 @@ def use_the_true_size(patch: Patch) -> None:
     )
 
 
-def privacy(index: int) -> Callable[[], None]:
+def is_private(index: int) -> Callable[[], None]:
     def check() -> None:
         shares_checks.check_within(*PURE[index])
 
@@ -136,26 +145,26 @@ def privacy(index: int) -> Callable[[], None]:
 
 
 def approximate_privacy() -> None:
-    mechanism = AppIndExp(q=(0.5, 0.5), epsilon=1.0, delta=0.005)
+    mechanism = AppIndExp(q=(0.5, 0.5), budget=ApproxDP(epsilon=1.0, delta=0.005))
     assert shares_checks.worst_delta(shares_checks.pairs(mechanism, [4], 5), 1.0) <= 0.005
 
 
 def equation() -> None:
-    test_the_law_is_the_equation(IndExp(q=(0.2, 0.7), epsilon=2.0), [1, 1, 1, 4], 6)
+    test_the_law_is_the_equation(IndExp(q=(0.2, 0.7), budget=PureDP(epsilon=2.0)), [1, 1, 1, 4], 6)
 
 
 def fitting() -> None:
-    law: Any = IndExp(q=(0.4, 0.6), epsilon=1.0).law(checks.view_of([1, 1, 1, 4], 6))
+    law: Any = IndExp(q=(0.4, 0.6), budget=PureDP(epsilon=1.0)).law(checks.view_of([1, 1, 1, 4], 6))
     assert checks.fit(checks.draw_many(law, 3000, seed=11), law, 6) > 1e-3
 
 
 @pytest.mark.parametrize(
     ("mutate", "check"),
     [
-        (spend_all_on_each, privacy(1)),
+        (spend_all_on_each, is_private(1)),
         (spend_all_on_each, approximate_privacy),
-        (halve_the_sensitivity, privacy(0)),
-        (use_the_true_size, privacy(4)),
+        (halve_the_sensitivity, is_private(0)),
+        (use_the_true_size, is_private(4)),
         (forget_the_factorials, equation),
         (forget_to_sort, fitting),
     ],
@@ -172,7 +181,9 @@ def test_mutants_are_caught(
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 def test_a_window_is_enough(neighbors: str) -> None:
     size = 990 if neighbors == "add-remove" else None
-    mechanism = IndExp(q=(0.9, 0.1), epsilon=20.0, neighbors=neighbors, size=size)
+    mechanism = IndExp(
+        q=(0.9, 0.1), budget=privacy.budget(epsilon=20.0, neighbors=neighbors), size=size
+    )
     records = sorted(random.Random(1).choices(range(12), k=1000))
     view = checks.view_of(records, 12)
     assert 0 < len(mechanism.demand(view.n, view.grid).index) < 900
@@ -181,7 +192,7 @@ def test_a_window_is_enough(neighbors: str) -> None:
 
 def test_the_demand_before_a_count_is_everything() -> None:
     view = checks.view_of([1, 2, 3], 5)
-    mechanism = IndExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    mechanism = IndExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     assert mechanism.demand(view.n, view.grid).index.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="size must be given for the law"):
         mechanism.law(view)
@@ -189,23 +200,28 @@ def test_the_demand_before_a_count_is_everything() -> None:
 
 def test_draws_fit_the_law_and_no_other() -> None:
     records, points = [1, 1, 2, 4, 4, 4, 5, 6], 8
-    mechanism = IndExp(q=(0.4, 0.6), epsilon=4.0)
+    mechanism = IndExp(q=(0.4, 0.6), budget=PureDP(epsilon=4.0))
     law: Any = mechanism.law(checks.view_of(records, points))
     drawn = checks.draw_many(law, 8000, seed=11)
     assert checks.fit(drawn, law, points) > 1e-3
     for wrong in (0.8, 1.2):
-        other: Any = replace(mechanism, epsilon=wrong * 4.0).law(checks.view_of(records, points))
+        other: Any = replace(mechanism, budget=PureDP(epsilon=wrong * 4.0)).law(
+            checks.view_of(records, points)
+        )
         assert checks.fit(drawn, other, points) < 1e-6
 
 
 def test_the_sampler_has_the_law(monkeypatch: Patch) -> None:
-    mechanism: Any = IndExp(q=(0.4, 0.6), epsilon=2.0)
+    mechanism: Any = IndExp(q=(0.4, 0.6), budget=PureDP(epsilon=2.0))
     checks.check_walk(mechanism, [1, 1, 3], 4, monkeypatch.setattr)
 
 
 def test_one_quantile_is_joint_exp() -> None:
     view = checks.view_of([0, 2, 2, 5, 7], 9)
-    one, joint = IndExp(q=(0.3,), epsilon=1.0), dpq.JointExp(q=(0.3,), epsilon=1.0)
+    one, joint = (
+        IndExp(q=(0.3,), budget=PureDP(epsilon=1.0)),
+        dpq.JointExp(q=(0.3,), budget=PureDP(epsilon=1.0)),
+    )
     for o in range(9):
         said = one.law(view).log_probability([o])
         assert said == pytest.approx(joint.law(view).log_probability([o]), abs=1e-12)
@@ -219,8 +235,8 @@ def test_any_data_give_answers(records: list[int], points: int, neighbors: str) 
     view = PartView(whole, 0, whole.n, 0, points - 1)
     q = (0.9, 0.1, 0.5, 0.5, 0.0, 1.0)
     for mechanism in (
-        IndExp(q=q, epsilon=1.0, neighbors=neighbors),
-        AppIndExp(q=q, epsilon=1.0, delta=1e-6, neighbors=neighbors),
+        IndExp(q=q, budget=privacy.budget(epsilon=1.0, neighbors=neighbors)),
+        AppIndExp(q=q, budget=privacy.budget(epsilon=1.0, delta=1e-6, neighbors=neighbors)),
     ):
         values = mechanism.release(view, random.Random(3)).values
         assert values == mechanism.release(view, random.Random(3)).values
@@ -230,15 +246,20 @@ def test_any_data_give_answers(records: list[int], points: int, neighbors: str) 
 
 
 def test_the_private_count_is_paid_from_the_budget() -> None:
-    pure = IndExp(q=(0.5, 0.6), epsilon=1.0, neighbors="add-remove")
-    sized = pure.sized(1000, random.Random(5))
+    pure = IndExp(q=(0.5, 0.6), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
+    sized = pure.sized(checks.view_of([1] * 1000, 5), random.Random(5))
     assert sized.size is not None
     assert abs(sized.size - 1000) < 200
-    assert sized.epsilon + COUNT_SHARE <= 1.0
-    approximate = AppIndExp(q=(0.5,), epsilon=1.0, delta=1e-6, neighbors="add-remove")
-    assert approximate.sized(9, random.Random(5)).epsilon + COUNT_SHARE <= 1.0
-    concentrated = IndExp.within(ZCDP(rho=1.0, neighbors=Neighbors.ADD_REMOVE), q=(0.5, 0.6))
-    left = concentrated.sized(9, random.Random(5)).guarantee
+    assert sized.budget.amount + COUNT_SHARE <= 1.0
+    approximate = AppIndExp(
+        q=(0.5,), budget=privacy.budget(epsilon=1.0, delta=1e-6, neighbors="add-remove")
+    )
+    assert (
+        approximate.sized(checks.view_of([1] * 9, 5), random.Random(5)).budget.amount + COUNT_SHARE
+        <= 1.0
+    )
+    concentrated = IndExp(q=(0.5, 0.6), budget=ZCDP(rho=1.0, neighbors=Neighbors.ADD_REMOVE))
+    left = concentrated.sized(checks.view_of([1] * 9, 5), random.Random(5)).guarantee
     assert isinstance(left, ZCDP)
     assert left.rho + COUNT_SHARE <= 1.0
     release = pure.release(checks.view_of([1, 2, 3], 5), random.Random(5))
@@ -247,7 +268,7 @@ def test_the_private_count_is_paid_from_the_budget() -> None:
 
 def test_the_shares_add_up_to_the_budget() -> None:
     for m in (1, 3, 7, 49):
-        mechanism = IndExp.within(PureDP(epsilon=0.3), q=tuple(np.linspace(0, 1, m).tolist()))
+        mechanism = IndExp(q=tuple(np.linspace(0, 1, m).tolist()), budget=PureDP(epsilon=0.3))
         assert 0.3 * (1 - 1e-12) < m * mechanism.each <= 0.3
         assert mechanism.guarantee == PureDP(epsilon=0.3)
 
@@ -266,16 +287,16 @@ def test_the_shares_add_up_to_the_budget() -> None:
 def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"q": (0.5,), "epsilon": 1.0, "delta": 1e-6}
     with pytest.raises(ValueError, match=message):
-        AppIndExp(**{**good, **parameters})  # type: ignore[arg-type]
+        built(AppIndExp, **{**good, **parameters})
 
 
 def test_bad_statements_budgets_and_values() -> None:
-    with pytest.raises(ValueError, match="stated_as must be"):
-        IndExp(q=(0.5,), epsilon=1.0, stated_as="approximate")
-    with pytest.raises(ValueError, match="budget must be an"):
-        AppIndExp.within(PureDP(epsilon=1.0), q=(0.5,))
+    with pytest.raises(ValueError, match="must meet a budget of kind 'approximate'"):
+        IndExp(q=(0.5,), budget=ApproxDP(epsilon=1.0, delta=0.1))
+    with pytest.raises(ValueError, match="must meet a budget of kind 'pure'"):
+        AppIndExp(q=(0.5,), budget=PureDP(epsilon=1.0))
     view = checks.view_of([1, 2, 3], 5)
-    law = IndExp(q=(0.7, 0.2), epsilon=1.0).law(view)
+    law = IndExp(q=(0.7, 0.2), budget=PureDP(epsilon=1.0)).law(view)
     assert law.log_probability([1, 3]) == -math.inf
     assert law.log_probability([3, 1]) > -math.inf
     with pytest.raises(ValueError, match="2 answers, got 1"):
@@ -283,4 +304,4 @@ def test_bad_statements_budgets_and_values() -> None:
     with pytest.raises(ValueError, match="points of the grid"):
         law.log_probability([17, 3])
     with pytest.raises(ValueError, match="at most 16 answers"):
-        IndExp(q=(0.5,) * 17, epsilon=1.0).law(view).log_probability([1] * 17)
+        IndExp(q=(0.5,) * 17, budget=PureDP(epsilon=1.0)).law(view).log_probability([1] * 17)

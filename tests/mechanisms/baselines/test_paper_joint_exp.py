@@ -14,6 +14,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from benchmarks import paper_tuned
+from dpquantiles import privacy
 from dpquantiles.grid import FloatGrid, UniformGrid, default_grid
 from dpquantiles.kernels import scans
 from dpquantiles.kinds import REAL
@@ -48,7 +49,7 @@ def masses(records: Sequence[int], mechanism: PaperJointExp, points: int) -> dic
         utility = -sum(abs(d - gap * n) for d, gap in zip(steps, gaps, strict=True))
         width = math.prod(edges[i + 1] - edges[i] for i in s)
         orders = math.prod(math.factorial(count) for count in Counter(s).values())
-        found[s] = math.exp(mechanism.epsilon * utility / (2 * sensitivity)) * width / orders
+        found[s] = math.exp(mechanism.budget.amount * utility / (2 * sensitivity)) * width / orders
     return found
 
 
@@ -56,7 +57,7 @@ def check_enumeration() -> None:
     """Total mass and the probability of every sequence."""
     for case, neighbors in itertools.product(CASES, ["swap", "add-remove"]):
         records, q = case.values
-        mechanism = PaperJointExp(q=q, epsilon=2.0, neighbors=neighbors)  # type: ignore[arg-type]
+        mechanism = PaperJointExp(q=q, budget=privacy.budget(epsilon=2.0, neighbors=neighbors))  # type: ignore[arg-type]
         law = mechanism.intervals(view_of(records, POINTS))  # type: ignore[arg-type]
         expected = masses(records, mechanism, POINTS)  # type: ignore[arg-type]
         total = sum(expected.values())
@@ -92,7 +93,7 @@ def worst_loss(mechanism: PaperJointExp, sizes: Sequence[int], points: int) -> f
 def check_private() -> None:
     for neighbors in ["swap", "add-remove"]:
         for q in [(0.5,), (0.9,), (0.2, 0.3), (0.0, 0.5)]:
-            mechanism = PaperJointExp(q=q, epsilon=2.0, neighbors=neighbors)
+            mechanism = PaperJointExp(q=q, budget=privacy.budget(epsilon=2.0, neighbors=neighbors))
             assert worst_loss(mechanism, [1, 2, 3, 4], 5) <= 2.0 + 1e-9
 
 
@@ -100,7 +101,7 @@ def check_draws() -> None:
     """Seeded draws of sequences fit the enumeration."""
     for case in CASES:
         records, q = case.values
-        mechanism = PaperJointExp(q=q, epsilon=2.0)  # type: ignore[arg-type]
+        mechanism = PaperJointExp(q=q, budget=PureDP(epsilon=2.0))  # type: ignore[arg-type]
         expected = masses(records, mechanism, POINTS)  # type: ignore[arg-type]
         law, bits = mechanism.intervals(view_of(records, POINTS)), random.Random(5)  # type: ignore[arg-type]
         seen = Counter(tuple(law.draw(bits)) for _ in range(1500))
@@ -126,7 +127,7 @@ def test_all_neighbors_and_answers_are_within_epsilon() -> None:
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
 def test_the_accounting_is_not_wasteful(neighbors: str) -> None:
-    mechanism = PaperJointExp(q=(0.5,), epsilon=2.0, neighbors=neighbors)
+    mechanism = PaperJointExp(q=(0.5,), budget=privacy.budget(epsilon=2.0, neighbors=neighbors))
     assert worst_loss(mechanism, [4], 8) > 1.0
 
 
@@ -135,8 +136,8 @@ def test_the_accounting_is_not_wasteful(neighbors: str) -> None:
     [((0.5,), 1.0), ((0.25, 0.5, 0.75), 1.5), ((0.9, 0.1), 1.8), ((0.5, 0.5), 2.0), ((1.0,), 2.0)],
 )
 def test_sensitivity_follows_the_smallest_gap(q: tuple[float, ...], expected: float) -> None:
-    assert PaperJointExp(q=q, epsilon=1.0).sensitivity == 2.0
-    mechanism = PaperJointExp(q=q, epsilon=1.0, neighbors="add-remove")
+    assert PaperJointExp(q=q, budget=PureDP(epsilon=1.0)).sensitivity == 2.0
+    mechanism = PaperJointExp(q=q, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     assert mechanism.sensitivity == pytest.approx(expected)
 
 
@@ -150,7 +151,7 @@ def test_points_are_uniform_in_their_interval() -> None:
 def test_scans_agree_with_the_fourier_transform_where_that_works() -> None:
     data = np.random.default_rng(7).normal(0, 5, 200)
     q, grid = (0.1, 0.35, 0.5, 0.8), default_grid(REAL, (-100.0, 100.0))
-    law = PaperJointExp(q=q, epsilon=1.0).intervals(dpq.ArrayView(data, grid))
+    law = PaperJointExp(q=q, budget=PureDP(epsilon=1.0)).intervals(dpq.ArrayView(data, grid))
     table = paper_tuned.forward(law.edges, list(q), 1.0)
     seen = table.log_sums[-1] > table.log_sums[-1].max() - 20
     assert law.masses[1][-1][seen] == pytest.approx(table.log_sums[-1][seen], abs=1e-6)
@@ -169,7 +170,9 @@ def mean_error(
 
 
 def ours(m: int) -> Callable[[np.ndarray, int], Any]:
-    mechanism = PaperJointExp(q=tuple(k / (m + 1) for k in range(1, m + 1)), epsilon=1.0)
+    mechanism = PaperJointExp(
+        q=tuple(k / (m + 1) for k in range(1, m + 1)), budget=PureDP(epsilon=1.0)
+    )
     grid = default_grid(REAL, (-100.0, 100.0))
     return lambda data, seed: (
         mechanism.release(dpq.ArrayView(data, grid), random.Random(seed)).values
@@ -202,7 +205,9 @@ def test_a_hundred_quantiles_stay_right_where_the_fourier_transform_fails() -> N
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e6])
 def test_any_data_are_answered(points: int, neighbors: str, epsilon: float) -> None:
     grid = UniformGrid(0, max(points - 1, 1), 2 if points == 1 else 1)
-    mechanism = PaperJointExp(q=(1.0, 0.5, 0.0, 0.5), epsilon=epsilon, neighbors=neighbors)
+    mechanism = PaperJointExp(
+        q=(1.0, 0.5, 0.0, 0.5), budget=privacy.budget(epsilon=epsilon, neighbors=neighbors)
+    )
     for data in ([], [0], [points - 1] * 9, list(range(5))):
         values = mechanism.release(dpq.ArrayView(data, grid), random.Random(1)).values
         assert values[2] <= values[1] <= values[3] <= values[0]
@@ -210,7 +215,7 @@ def test_any_data_are_answered(points: int, neighbors: str, epsilon: float) -> N
 
 
 def test_seeded_releases_repeat_and_promise_nothing() -> None:
-    view, mechanism = view_of([1, 2, 3, 9], 20), PaperJointExp(q=(0.5,), epsilon=1.0)
+    view, mechanism = view_of([1, 2, 3, 9], 20), PaperJointExp(q=(0.5,), budget=PureDP(epsilon=1.0))
     one, other = (mechanism.release(view, random.Random(8)) for _ in range(2))
     assert one.values == other.values
     assert one.guarantee is None
@@ -219,23 +224,23 @@ def test_seeded_releases_repeat_and_promise_nothing() -> None:
 
 
 def test_provenance_is_public() -> None:
-    mechanism = PaperJointExp(q=(0.5,), epsilon=1.0, neighbors="add-remove")
+    mechanism = PaperJointExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
     one, other = (mechanism.release(view_of(x, 9), random.Random(1)) for x in ([], [1] * 50))
     assert one.provenance == other.provenance
 
 
 def test_budgets_and_bad_parameters() -> None:
     budget = ApproxDP(epsilon=2.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
-    mechanism = PaperJointExp.within(budget, q=(0.5,))
-    assert (mechanism.epsilon, mechanism.neighbors) == (2.0, "add-remove")
-    with pytest.raises(ValueError, match="must have an epsilon to spend"):
-        PaperJointExp.within(ZCDP(rho=1.0), q=(0.5,))
+    mechanism = PaperJointExp(q=(0.5,), budget=budget)
+    assert (mechanism.budget.amount, mechanism.neighbors) == (2.0, "add-remove")
+    with pytest.raises(ValueError, match="must meet a budget of kind 'concentrated'"):
+        PaperJointExp(q=(0.5,), budget=ZCDP(rho=1.0))
     with pytest.raises(ValueError, match="size must be left out"):
-        PaperJointExp.within(PureDP(epsilon=1.0), q=(0.5,), size=5)
+        PaperJointExp(q=(0.5,), budget=PureDP(epsilon=1.0), size=5)
     with pytest.raises(ValueError, match="epsilon must be positive"):
-        PaperJointExp(q=(0.5,), epsilon=-1)
+        PaperJointExp(q=(0.5,), budget=PureDP(epsilon=-1))
     with pytest.raises(ValueError, match="bounds must be given"):
-        PaperJointExp(q=(0.5,), epsilon=1).release(
+        PaperJointExp(q=(0.5,), budget=PureDP(epsilon=1)).release(
             dpq.ArrayView([1.0], FloatGrid()), random.Random(1)
         )
 

@@ -35,11 +35,10 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
-from dpquantiles.mechanisms.law import Profile, released
-from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 FINENESS = 1024
 """The constant of (2) is at most one step divided by this: rounding hides it."""
@@ -103,9 +102,9 @@ def tuned_smoothness(epsilon: float, depth: int) -> float:
     """
     center = min(depth, TUNING_RECORDS // 2)
     tried = np.minimum(epsilon * TRIED, LARGEST_SMOOTHNESS)
-    found = [smooth_sensitivity(_normal_records(), center, t) for t in tried.tolist()]
+    sensitivities = [smooth_sensitivity(_normal_records(), center, t) for t in tried.tolist()]
     sigma = shape(tried / epsilon)
-    log_deviation = np.log(found) + 2.5 * sigma**2 + 3 * np.log(sigma) - np.log(tried)
+    log_deviation = np.log(sensitivities) + 2.5 * sigma**2 + 3 * np.log(sigma) - np.log(tried)
     return float(tried[np.argmin(log_deviation)])
 
 
@@ -119,8 +118,8 @@ def _normal_records() -> Ints:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CSmooth:
-    """Quantiles `q` at total cost `rho`, as the paper compares them; research only.
+class CSmooth(Mechanism):
+    """Quantiles `q` at total cost rho, as the paper compares them; research only.
 
     `smoothness` is t for all quantiles; None takes the tuned one for each.
     """
@@ -134,42 +133,20 @@ class CSmooth:
         needs_bounds=True,
         research_only=True,
     )
-    q: tuple[float, ...]
-    rho: float
-    neighbors: str = Neighbors.SWAP
     smoothness: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        object.__setattr__(self, "rho", require.positive(rho=self.rho))
-        known = require.choice((Neighbors.SWAP,), neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        super().__post_init__()
         if self.smoothness is not None:
             t = require.positive(smoothness=self.smoothness)
             if t > LARGEST_SMOOTHNESS:
                 raise InvalidValue(f"smoothness must be at most {LARGEST_SMOOTHNESS:g}, got {t!r}")
             object.__setattr__(self, "smoothness", t)
 
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "CSmooth":
-        """Spends rho as it is; an epsilon cannot be met."""
-        if not isinstance(budget, ZCDP):
-            raise InvalidValue(f"csmooth must have a budget of kind 'concentrated', got {budget}")
-        if size is not None:
-            raise InvalidValue(f"size must be left out under swap neighbors, got {size!r}")
-        return cls(q=q, rho=budget.rho, neighbors=budget.neighbors)
-
-    @property
-    def guarantee(self) -> ZCDP:
-        """rho-concentrated privacy of the real-valued mechanism."""
-        return ZCDP(rho=self.rho, neighbors=Neighbors.SWAP, research_only=True)
-
     @property
     def epsilon(self) -> float:
         """The epsilon of (4) for each quantile."""
-        return math.sqrt(2 * self.rho / len(self.q))
+        return self.budget.divided(len(self.q)).noise_rate
 
     def demand(self, n: int, grid: Grid) -> Demand:
         """The records of the windows of (2) around every quantile."""
@@ -184,7 +161,7 @@ class CSmooth:
         answers = [_answer(view, window, bits) for window in windows]
         steps = np.empty(len(answers), dtype=np.int64)
         steps[np.argsort(self.q, kind="stable")] = np.sort(answers)
-        return released(self, view, bits, view.grid.decode(steps), size=view.n)
+        return self.released(view, bits, view.grid.decode(steps), size=view.n)
 
     def _windows(self, n: int, points: int) -> list[Window]:
         """The windows of (2) for ascending q."""

@@ -26,36 +26,53 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.mechanisms import in_order
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.law import Profile
-from dpquantiles.mechanisms.shares import EvenShares, Shares
-from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, per_call_epsilon
+from dpquantiles.mechanisms.laws import log_probability_in_order
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.privacy import PureDP
 from dpquantiles.views import Demand, SortedView, WindowView
-from dpquantiles.views.demand import merged
+from dpquantiles.views.protocol import merged
 
 
-class OneByOne(Shares):
-    """Independent answers, each at `each`."""
+@dataclass(frozen=True, kw_only=True)
+class IndExp(WithLaw):
+    """Each of the m quantiles at a share of 1 / m of the budget."""
+
+    name: ClassVar[str] = "ind_exp"
+    profile: ClassVar[Profile] = Profile(
+        kinds=("pure", "concentrated"),
+        neighbors=("swap", "add-remove"),
+        cost="m R",
+        when="a baseline: same as joint_exp for one quantile, worse for more",
+    )
+
+    @staticmethod
+    def parts(m: int) -> int:
+        """The number of answers that share the budget."""
+        return m
+
+    @property
+    def each(self) -> float:
+        """epsilon_1."""
+        return self.budget.bounded_range(self.parts(len(self.q)))
 
     @property
     def singles(self) -> list[JointExp]:
         """One mechanism per quantile, in ascending order."""
-        shared = {"epsilon": self.each, "neighbors": self.neighbors, "size": self.size}
-        return [JointExp(q=(q,), **shared) for q in sorted(self.q)]  # type: ignore[arg-type]
+        budget = PureDP(epsilon=self.each, neighbors=self.neighbors)
+        return [JointExp(q=(q,), budget=budget, size=self.size) for q in sorted(self.q)]
 
     def demand(self, n: int, grid: Grid) -> Demand:
         """The records around every target; all of them while the size is still to be bought."""
-        if self.neighbors is Neighbors.ADD_REMOVE and self.size is None:
+        if self.buys_size:
             return Demand.everything(n)
         runs = [run for single in self.singles for run in single.demand(n, grid)]
         return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
@@ -69,24 +86,7 @@ class OneByOne(Shares):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndExp(EvenShares, OneByOne):
-    """Each of the m quantiles at a share of 1 / m of the budget."""
-
-    name: ClassVar[str] = "ind_exp"
-    profile: ClassVar[Profile] = Profile(
-        kinds=("pure", "concentrated"),
-        neighbors=("swap", "add-remove"),
-        cost="m R",
-        when="a baseline: same as joint_exp for one quantile, worse for more",
-    )
-
-    @staticmethod
-    def parts(m: int) -> int:
-        return m
-
-
-@dataclass(frozen=True, kw_only=True)
-class AppIndExp(OneByOne):
+class AppIndExp(IndExp):
     """Each of the m quantiles at the epsilon that (2) allows for all together."""
 
     name: ClassVar[str] = "app_ind_exp"
@@ -96,29 +96,6 @@ class AppIndExp(OneByOne):
         cost="m R",
         when="a baseline with delta: better than ind_exp from about five quantiles on",
     )
-    delta: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "delta", require.fraction(delta=self.delta))
-
-    @classmethod
-    def within(cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None) -> Self:
-        """Spends epsilon and delta as they are."""
-        if not isinstance(budget, ApproxDP):
-            raise InvalidValue(f"budget must be an (epsilon, delta) for app_ind_exp, got {budget}")
-        epsilon, delta = budget.epsilon, budget.delta
-        return cls(q=q, epsilon=epsilon, delta=delta, neighbors=budget.neighbors, size=size)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """(epsilon, delta)-differential privacy by (2)."""
-        neighbors = Neighbors(self.neighbors)
-        return ApproxDP(epsilon=self.epsilon, delta=self.delta, neighbors=neighbors)
-
-    @property
-    def each(self) -> float:
-        return per_call_epsilon(self.epsilon, self.delta, len(self.q))
 
 
 @dataclass(frozen=True)
@@ -136,7 +113,7 @@ class IndExpLaw:
         chances = np.array([[law.log_probability([v]) for v in answers] for law in self.singles])
         if any(a > b for a, b in itertools.pairwise(answers)):
             return -math.inf
-        return in_order.log_probability(chances, tuple(Counter(answers).values()))
+        return log_probability_in_order(chances, tuple(Counter(answers).values()))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""

@@ -30,7 +30,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
@@ -38,8 +37,8 @@ from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Floats, Logarithms
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.kernels.smooth import uniform
-from dpquantiles.mechanisms.law import Profile, released
-from dpquantiles.privacy import Guarantee, Neighbors, PureDP
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.privacy import Neighbors
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -47,8 +46,8 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperJointExp:
-    """All quantiles `q` at once at total privacy loss `epsilon`, as published; research only."""
+class PaperJointExp(Mechanism):
+    """All quantiles `q` at once within an epsilon, as published; research only."""
 
     name: ClassVar[str] = "paper_joint_exp"
     profile: ClassVar[Profile] = Profile(
@@ -60,32 +59,6 @@ class PaperJointExp:
         needs_bounds=True,
         research_only=True,
     )
-    q: tuple[float, ...]
-    epsilon: float
-    neighbors: str = Neighbors.SWAP
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "q", require.quantiles(q=self.q))
-        object.__setattr__(self, "epsilon", require.positive(epsilon=self.epsilon))
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
-
-    @classmethod
-    def within(
-        cls, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
-    ) -> "PaperJointExp":
-        """Spends epsilon as it is."""
-        if not hasattr(budget, "epsilon"):
-            raise InvalidValue(f"paper_joint_exp must have an epsilon to spend, got {budget}")
-        if size is not None:
-            raise InvalidValue(f"size must be left out: no public size is used, got {size!r}")
-        return cls(q=q, epsilon=budget.epsilon, neighbors=budget.neighbors)
-
-    @property
-    def guarantee(self) -> PureDP:
-        """epsilon-differential privacy of the real-valued mechanism."""
-        neighbors = Neighbors(self.neighbors)
-        return PureDP(epsilon=self.epsilon, neighbors=neighbors, research_only=True)
 
     @property
     def gaps(self) -> Floats:
@@ -106,7 +79,7 @@ class PaperJointExp:
         """The law (2) of the intervals on the records of a view."""
         records = view.order_statistics(np.arange(view.n, dtype=np.int64))
         edges = np.concatenate([[0], records, [view.grid.size - 1]]).astype(np.float64)
-        return IntervalLaw(edges, self.gaps * view.n, self.epsilon / (2 * self.sensitivity))
+        return IntervalLaw(edges, self.gaps * view.n, self.budget.amount / (2 * self.sensitivity))
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
@@ -116,7 +89,7 @@ class PaperJointExp:
             points = self.intervals(view).draw_points(bits)
             steps[np.argsort(self.q, kind="stable")] = np.rint(points).astype(np.int64)
         steps = np.minimum(steps, view.grid.size - 1)
-        return released(self, view, bits, view.grid.decode(steps))
+        return self.released(view, bits, view.grid.decode(steps))
 
 
 def _require_even_spacing(grid: Grid) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpquantiles.grid import Grid
-from dpquantiles.views.protocol import Ints, SortedView
+from dpquantiles.views import SortedView
+from dpquantiles.views.protocol import Ints
 
 
 @dataclass

@@ -15,44 +15,44 @@ from dpquantiles.errors import ScanFailed
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
-from dpquantiles.sources import scanned
-from dpquantiles.sources.engine import Numbers
-from dpquantiles.sources.lazy import LazyColumn
+from dpquantiles.sources import lazy as lazy_module
+from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.polars import Polars
-from dpquantiles.sources.scanned import ScannedView
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import ArrayView, FilledView
 
 VALUES = np.random.default_rng(3).normal(50_000, 10_000, 20_000)
+TABLE = pl.LazyFrame({"x": VALUES})
 
 
 def lazy(values: Any = VALUES) -> Numbers:
     return Polars().numbers(Table(nw.from_native(pl.LazyFrame({"x": values}))), "x")
 
 
-def collecting(numbers: Numbers, collect: Callable[[Any], Any]) -> Numbers:
-    """The same numbers, collected in another way."""
-
-    class Watched(Polars):
-        def collect(self, frame: Any) -> Any:
-            return collect(frame)
-
-    return replace(numbers, engine=Watched())
-
-
-class Counting:
+class Counting(Polars):
     """Counts the rows that leave the engine."""
 
     def __init__(self) -> None:
         self.rows: list[int] = []
 
-    def watch(self, numbers: Numbers) -> Numbers:
-        def collect(frame: Any) -> Any:
-            found = numbers.engine.collect(frame)
-            self.rows.append(len(found))
-            return found
+    def collect(self, frame: Any) -> Any:
+        found = super().collect(frame)
+        self.rows.append(len(found))
+        return found
 
-        return collecting(numbers, collect)
+    def watch(self, numbers: Numbers) -> Numbers:
+        return replace(numbers, engine=self)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[Engine], None]:
+    """Lets an engine of the test read all lazy tables."""
+
+    def replaced(engine: Engine) -> None:
+        monkeypatch.setattr("dpquantiles.sources.lazy.engine_of", lambda _: engine)
+
+    return replaced
 
 
 def test_two_scans_and_few_values() -> None:
@@ -70,19 +70,22 @@ def test_two_scans_and_few_values() -> None:
     assert view.scans == 2
 
 
-def test_a_release_takes_two_scans() -> None:
+def test_a_release_takes_two_scans(use: Callable[[Engine], None]) -> None:
     counting = Counting()
-    source = LazyColumn(counting.watch(lazy()))
-    dpq.deciles(source, epsilon=1)
+    use(counting)
+    dpq.deciles(TABLE, column="x", epsilon=1)
     assert len(counting.rows) == 2
     assert counting.rows[1] < len(VALUES) / 2
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
-def test_steps_that_hold_whole_bins_need_no_second_scan(neighbors: NeighborsName) -> None:
+def test_steps_that_hold_whole_bins_need_no_second_scan(
+    neighbors: NeighborsName, use: Callable[[Engine], None]
+) -> None:
     counting = Counting()
-    source = LazyColumn(counting.watch(lazy([1, 2, 2, 3, 10**9] * 100)))
-    release = dpq.median(source, epsilon=100, neighbors=neighbors, bounds=(0, 9))
+    use(counting)
+    data = pl.LazyFrame({"x": [1, 2, 2, 3, 10**9] * 100})
+    release = dpq.median(data, column="x", epsilon=100, neighbors=neighbors, bounds=(0, 9))
     assert (release.value, len(counting.rows)) == (2, 1)
 
 
@@ -98,7 +101,7 @@ def test_everything_is_fetched_at_once_when_it_is_all_wanted() -> None:
 
 
 def test_crowded_bins_are_refined_and_then_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanned, "MOST_ROWS", 1000)
+    monkeypatch.setattr(lazy_module, "MOST_ROWS", 1000)
     counting = Counting()
     grid = UniformGrid(0.0, 1e9)
     view = ScannedView(counting.watch(lazy()), grid)
@@ -111,13 +114,13 @@ def test_crowded_bins_are_refined_and_then_fetched(monkeypatch: pytest.MonkeyPat
 
 def test_a_few_refinements_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that doubles cannot tell apart would otherwise be binned for ever."""
-    monkeypatch.setattr(scanned, "MOST_ROWS", 1)
-    monkeypatch.setattr(scanned, "WORTHWHILE", 0)
+    monkeypatch.setattr(lazy_module, "MOST_ROWS", 1)
+    monkeypatch.setattr(lazy_module, "WORTHWHILE", 0)
     values = 2**62 + np.arange(500)
     grid = UniformGrid(2**62, 2**62 + 499)
     view = ScannedView(lazy(np.append(values, [0, 2**63 - 1])), grid)
     np.testing.assert_array_equal(view.order_statistics(np.arange(1, 501)), np.arange(500))
-    assert view.scans <= scanned.MOST_REFINEMENTS + 2
+    assert view.scans <= lazy_module.MOST_REFINEMENTS + 2
 
 
 @pytest.mark.parametrize("values", [[], [None], [float("nan")]])
@@ -142,11 +145,14 @@ def test_what_stands_in_takes_its_place_in_the_order(step: int) -> None:
     np.testing.assert_array_equal(filled.ranks(steps), expected.ranks(steps))
 
 
-def failing(error: BaseException) -> Numbers:
-    def collect(_: Any) -> Any:
-        raise error
+class Failing(Polars):
+    """Fails whenever it is to collect rows."""
 
-    return collecting(lazy(), collect)
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def collect(self, frame: Any) -> Any:  # noqa: ARG002
+        raise self.error
 
 
 class Panic(BaseException):
@@ -154,24 +160,28 @@ class Panic(BaseException):
 
 
 @pytest.mark.parametrize("error", [ConnectionError("secret 42"), Panic("secret 42")])
-def test_an_engine_that_fails_is_not_quoted(error: BaseException) -> None:
+def test_an_engine_that_fails_is_not_quoted(
+    error: BaseException, use: Callable[[Engine], None]
+) -> None:
+    use(Failing(error))
     with pytest.raises(ScanFailed, match=r"^Polars failed while the data were read \(") as caught:
-        dpq.median(LazyColumn(failing(error)), epsilon=1)
+        dpq.median(TABLE, column="x", epsilon=1)
     assert type(error).__name__ in str(caught.value)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
 
 
-def test_a_library_that_is_missing_is_named() -> None:
-    error = ImportError("No module named 'pyarrow'", name="pyarrow")
+def test_a_library_that_is_missing_is_named(use: Callable[[Engine], None]) -> None:
+    use(Failing(ImportError("No module named 'pyarrow'", name="pyarrow")))
     with pytest.raises(dpq.MissingBackend, match=re.escape("pip install 'dpquantiles[polars]'")):
-        dpq.median(LazyColumn(failing(error)), epsilon=1)
+        dpq.median(TABLE, column="x", epsilon=1)
 
 
-def test_an_interrupt_stays_one() -> None:
+def test_an_interrupt_stays_one(use: Callable[[Engine], None]) -> None:
+    use(Failing(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
-        dpq.median(LazyColumn(failing(KeyboardInterrupt())), epsilon=1)
+        dpq.median(TABLE, column="x", epsilon=1)
 
 
 def test_data_that_change_between_scans_are_refused() -> None:

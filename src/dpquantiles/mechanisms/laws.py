@@ -1,19 +1,46 @@
-"""Independent answers put in order: the probability of what is seen, summed over who gave it."""
+"""Laws: the distribution of a mechanism's answers, and what several of them are made with."""
 
 import math
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
+from dpquantiles.grid import Grid
 from dpquantiles.kernels.algebra import Floats
 
 MOST_PERMUTED = 16
 """The most answers of which the sum is made: its cost is 2**m."""
 
 
-def log_probability(chances: Floats, repeats: Sequence[int]) -> float:
-    """log of  sum over permutations s of prod_k P_k[o_s(k)] / prod of repeats!
+class Law(Protocol):
+    """The distribution of a mechanism's answers on given data."""
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability that exactly these values are released."""
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+
+
+def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
+    """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
+    if len(values) != count:
+        raise InvalidValue(f"values must be {count} answers, got {len(values)}")
+    numbers = [grid.kind.number(value, "values") for value in values]
+    steps = grid.encode(np.array(numbers))
+    if [grid.kind.number(value, "values") for value in grid.decode(steps)] != numbers:
+        raise InvalidValue("values must be points of the grid")
+    return steps
+
+
+def log_probability_in_order(chances: Floats, repeats: Sequence[int]) -> float:
+    """The log probability of independent answers that were put in order:
+
+        log of  sum over permutations s of prod_k P_k[o_s(k)] / prod of repeats!
 
     Entry (k, i) of `chances` is log P_k[o_i] for ascending answers o, of which equal ones come in
     groups of so many `repeats`: a vector of answers is counted once for each order of equal ones.

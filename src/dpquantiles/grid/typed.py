@@ -1,7 +1,7 @@
-"""What a grid holds of a column's type: what it rounds, what it clamps, and words for both.
+"""Grids and the types of columns: the grid that a type gets, and what a grid rounds and clamps.
 
-All of it follows from the declared type and the grid, never from records. Proof that the ends given
-here hold the records: `mechanisms/bracketed.md`.
+All of it follows from public parameters and the declared type, never from records. Proof that the
+ends given here enclose the records: `mechanisms/bracketed.md`.
 """
 
 import datetime as dt
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.grid.default import default_grid
+from dpquantiles import require
+from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid.floating import EXACT_INTEGERS, FloatGrid
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.uniform import UniformGrid
+from dpquantiles.grid.uniform import UniformGrid, places_of
 from dpquantiles.kinds import (
     ANYTHING,
     BOOLEAN,
@@ -30,6 +31,7 @@ from dpquantiles.kinds import (
     DecimalUnits,
     Domain,
     Duration,
+    Kind,
     measure,
 )
 
@@ -39,8 +41,36 @@ SINGLE_BITS = 24
 """The significant bits of the points of a real `FloatGrid`."""
 
 
+def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
+    """A grid that is given in place of bounds and resolution."""
+    if not isinstance(grid, Grid):
+        raise InvalidType(
+            "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
+            f"got {require.shown(grid)}"
+        )
+    if bounds is not None or resolution is not None:
+        raise InvalidValue("grid must stand alone, got bounds or resolution beside it")
+    return grid
+
+
+def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: Any = None) -> Grid:
+    """The grid of a type, with bounds and a resolution where they are stated."""
+    if isinstance(kind, DecimalUnits) and resolution is not None:
+        kind = DecimalUnits(places_of(resolution))
+    bounds = bounds or kind.limits
+    if bounds:
+        return UniformGrid(*bounds, resolution, kind, step_name="resolution")
+    if resolution is not None and not (kind.integral and kind.step(resolution, "resolution") == 1):
+        raise InvalidValue(
+            f"resolution needs bounds to count from, got resolution={resolution!r} without bounds"
+        )
+    if not kind.integral:
+        return FloatGrid(kind=kind)
+    return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
+
+
 @dataclass(frozen=True)
-class Held:
+class TypedGrid:
     """A grid, and the type of the values that are put on it."""
 
     grid: Grid
@@ -51,15 +81,17 @@ class Held:
 
         It is None where records may lie below all values.
         """
-        pairs = zip(self.grid.decode(cuts - 1), self.grid.decode(cuts), strict=True)
-        ends = (above if self._is_next(below, above) else below for below, above in pairs)
-        return tuple(None if self._lost(end, -1) else end for end in ends)
+        return self._enclosing(cuts, -1)
 
     def upper(self, cuts: Ints) -> tuple[Any, ...]:
         """For each cut a value that no record below it lies above, or None."""
+        return self._enclosing(cuts, 1)
+
+    def _enclosing(self, cuts: Ints, side: int) -> tuple[Any, ...]:
+        """The far point of each cut, or the near one where the type has no value between them."""
         pairs = zip(self.grid.decode(cuts - 1), self.grid.decode(cuts), strict=True)
-        ends = (below if self._is_next(below, above) else above for below, above in pairs)
-        return tuple(None if self._lost(end, 1) else end for end in ends)
+        ends = (pair[self._is_next(*pair) == (side < 0)] for pair in pairs)
+        return tuple(None if self._saturates_at(end, side) else end for end in ends)
 
     @property
     def ends(self) -> tuple[Any, Any]:
@@ -69,7 +101,7 @@ class Held:
 
     @property
     def notes(self) -> list[str]:
-        """What is rounded and clamped without being asked for, in sentences."""
+        """Sentences on what is rounded and clamped although nobody requested it."""
         return [*self._rounded(), *self._clamped()]
 
     def _is_next(self, below: Any, above: Any) -> bool:
@@ -108,26 +140,25 @@ class Held:
         """Whether records become 64-bit integers before they come to the grid."""
         return self.grid.kind.integral and not (self.grid.kind == INTEGER and self.domain.native)
 
+    def _type_passes(self, number: Fraction, side: int) -> bool:
+        """Whether the type has values below (-1) or above (1) a number."""
+        limit = self.domain.low if side < 0 else self.domain.high
+        return limit is None or side * limit > side * number * measure(self.grid.kind)
+
     def _goes_on(self, side: int) -> bool:
         """Whether the type goes on below (-1) or above (1) what records are told apart up to."""
-        if self.grid.kind == BOOLEAN:
-            return False
-        (low, high), scale = self._reach, measure(self.grid.kind)
-        least, most = self.domain.low, self.domain.high
-        if side < 0:
-            return least is None or least < low * scale
-        return most is None or most > high * scale
+        return self.grid.kind != BOOLEAN and self._type_passes(self._reach[side > 0], side)
 
-    def _lost(self, end: Any, side: int) -> bool:
-        """Whether a point lies where 64 bits end, and the grid does not, so that all records do."""
+    def _saturates_at(self, end: Any, side: int) -> bool:
+        """Whether 64 bits end at a point before the grid does; farther records then count as it."""
         edge = self._reach[side > 0]
         if edge == self._number(self._ends[side > 0]):
             return False
         return self._goes_on(side) and side * self._number(end) >= side * edge
 
     def _clamped(self) -> Iterator[str]:
-        """A sentence where values beyond an end that nobody asked for count as that end."""
-        usual = map(self._number, Held(default_grid(self.grid.kind))._ends)
+        """A sentence where values beyond an end that nobody stated count as that end."""
+        usual = map(self._number, TypedGrid(default_grid(self.grid.kind))._ends)
         stated = map(self._number, self._ends)
         low, high = (
             None if not self._goes_on(side) or (edge == own != common) else edge
@@ -141,7 +172,7 @@ class Held:
             yield f"{self._noun} {what}{self._type('goes further')}."
 
     def _rounded(self) -> Iterator[str]:
-        """Sentences on rounding, unless a resolution was asked for."""
+        """Sentences on rounding, unless a resolution was stated."""
         grid, kind = self.grid, self.grid.kind
         if isinstance(grid, UniformGrid) and grid.step is not None:
             return
@@ -157,10 +188,10 @@ class Held:
 
     def _passes(self, size: int) -> bool:
         """Whether both the type and the grid have numbers of more than this size."""
-        scale, (low, high) = measure(self.grid.kind), self._reach
-        least, most = self.domain.low, self.domain.high
-        below = low < -size and (least is None or least < -size * scale)
-        return below or (high > size and (most is None or most > size * scale))
+        return any(
+            side * self._reach[side > 0] > size and self._type_passes(Fraction(side * size), side)
+            for side in (-1, 1)
+        )
 
     @property
     def _is_single(self) -> bool:
@@ -194,12 +225,12 @@ class Held:
 
 
 def precision(grid: Grid, domain: Domain) -> dict[str, object]:
-    """What a release says of rounding and clamping that nobody asked for, if there is any."""
+    """What a release says of rounding and clamping that nobody requested, if there is any."""
     notes = precision_notes(grid, domain)
     return {"precision": list(notes)} if notes else {}
 
 
 @lru_cache(maxsize=256)
 def precision_notes(grid: Grid, domain: Domain) -> tuple[str, ...]:
-    """The same as sentences; kept, because exact fractions take longer than a small draw."""
-    return tuple(Held(grid, domain).notes)
+    """The same as sentences; cached, because exact fractions take longer than a small draw."""
+    return tuple(TypedGrid(grid, domain).notes)

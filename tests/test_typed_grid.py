@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.grid import Grid, Held, default_grid
+from dpquantiles.grid import Grid, TypedGrid, default_grid
 from dpquantiles.kinds import ANYTHING, BOOLEAN, DATE, INTEGER, REAL, Datetime, DecimalUnits, column
 from dpquantiles.kinds.domain import TRUTHS, days, decimals, floats, integers, of_dtype, of_kind
 from dpquantiles.kinds.times import MICROSECONDS
@@ -74,7 +74,7 @@ def test_the_ends_of_a_cut_hold_the_records_on_its_sides(name: str) -> None:
     steps = grid.encode(column(grid.kind, typed.values).numbers)
     near = np.unique(np.concatenate([steps + shift for shift in (-1, 0, 1, 2)]))
     cuts = near[(near > 0) & (near < grid.size)]
-    held = Held(grid, typed.domain)
+    held = TypedGrid(grid, typed.domain)
     for cut, lower, upper in zip(cuts, held.lower(cuts), held.upper(cuts), strict=True):
         for step, number in zip(steps, exact(records), strict=True):
             if step >= cut:
@@ -89,22 +89,22 @@ def test_the_ends_of_a_cut_hold_the_records_on_its_sides(name: str) -> None:
 def test_what_is_held_exactly_is_not_widened() -> None:
     cuts = np.array([1, 5])
     for domain in (integers(64, signed=True), of_kind(INTEGER), integers(8, signed=False)):
-        held = Held(dpq.UniformGrid(0, 9), domain)
+        held = TypedGrid(dpq.UniformGrid(0, 9), domain)
         assert (held.lower(cuts), held.upper(cuts)) == ((1, 5), (0, 4))
     for domain in (floats(64), ANYTHING, decimals(18, 2)):
-        held = Held(dpq.UniformGrid(0, 9), domain)
+        held = TypedGrid(dpq.UniformGrid(0, 9), domain)
         assert (held.lower(cuts), held.upper(cuts)) == ((0, 4), (1, 5))
-    coarse = Held(dpq.UniformGrid(0, 90, 10), integers(64, signed=True))
+    coarse = TypedGrid(dpq.UniformGrid(0, 90, 10), integers(64, signed=True))
     assert (coarse.lower(cuts), coarse.upper(cuts)) == ((0, 40), (10, 50))
-    cents = Held(dpq.UniformGrid(Decimal("0.00"), Decimal("1.00")), decimals(9, 2))
+    cents = TypedGrid(dpq.UniformGrid(Decimal("0.00"), Decimal("1.00")), decimals(9, 2))
     assert cents.lower(cuts) == (Decimal("0.01"), Decimal("0.05"))
-    finer = Held(dpq.UniformGrid(Decimal("0.00"), Decimal("1.00")), decimals(9, 3))
+    finer = TypedGrid(dpq.UniformGrid(Decimal("0.00"), Decimal("1.00")), decimals(9, 3))
     assert finer.lower(cuts) == (Decimal("0.00"), Decimal("0.04"))
 
 
 def test_ends_are_open_only_where_the_type_goes_on() -> None:
     def ends(grid: Grid, dtype: str) -> tuple[Any, Any]:
-        return Held(grid, of_dtype(np.dtype(dtype))).ends
+        return TypedGrid(grid, of_dtype(np.dtype(dtype))).ends
 
     assert ends(dpq.UniformGrid(-128, 127), "i1") == (-128, 127)
     assert ends(dpq.UniformGrid(-127, 126), "i1") == (None, None)
@@ -114,15 +114,15 @@ def test_ends_are_open_only_where_the_type_goes_on() -> None:
     assert ends(default_grid(INTEGER), "u8") == (-(2**63), None)
     assert ends(WIDE, "u8")[1] is not None
     assert ends(default_grid(REAL), "f4") == (None, None)
-    assert Held(default_grid(BOOLEAN)).ends == (False, True)
+    assert TypedGrid(default_grid(BOOLEAN)).ends == (False, True)
     stamps = ends(default_grid(Datetime()), "M8[ns]")
     assert stamps == (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
     assert ends(default_grid(Datetime()), "M8[us]") == (None, None)
-    assert Held(default_grid(DecimalUnits(2)), decimals(9, 2)).ends[1] is not None
+    assert TypedGrid(default_grid(DecimalUnits(2)), decimals(9, 2)).ends[1] is not None
 
 
 def notes(grid: Grid, domain: Any) -> str:
-    return " ".join(Held(grid, domain).notes)
+    return " ".join(TypedGrid(grid, domain).notes)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,195 @@
+"""What every mechanism is: public numbers, a budget among them, that turn a view into a release."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from dpquantiles import entropy, require
+from dpquantiles.entropy import Bits
+from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.grid import Grid
+from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
+from dpquantiles.mechanisms.laws import Law
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.results import Release
+from dpquantiles.views import Demand, SortedView
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What a mechanism can do, for people and programs that choose one."""
+
+    kinds: tuple[str, ...]
+    """Budgets that it can meet: "pure", "approximate", "concentrated"."""
+    neighbors: tuple[str, ...]
+    cost: str
+    """Time after selection, in m quantiles, n records and the reach R."""
+    when: str
+    """One line on when to use it."""
+    needs_bounds: bool = False
+    uses_size: bool = True
+    """Whether add-remove neighbors want a public size, stated or bought."""
+    size_share: float = COUNT_SHARE
+    """The share of a budget that buys it."""
+    research_only: bool = False
+
+    def objection(self, name: str, budget: Guarantee) -> str:
+        """Why the mechanism of this name cannot meet a budget; nothing when it can."""
+        if budget.kind not in self.kinds:
+            kinds = _listed(self.kinds)
+            return (
+                f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
+                f"{kinds}"
+            )
+        if budget.neighbors not in self.neighbors:
+            return (
+                f"mechanism must support neighbors {str(budget.neighbors)!r}, got {name!r}, which "
+                f"supports {_listed(self.neighbors)}"
+            )
+        return ""
+
+    def spent(self, budget: Guarantee) -> Guarantee:
+        """What a mechanism spends of a budget: no delta unless it needs one."""
+        stated = budget.without_delta if PureDP.kind in self.kinds else budget
+        return replace(stated, research_only=self.research_only, unit=None, within=())
+
+
+def _listed(options: tuple[str, ...]) -> str:
+    return ", ".join(repr(str(option)) for option in options)
+
+
+def require_size(size: int | None, neighbors: Neighbors) -> int | None:
+    """A public number of records, if any, which only add-remove neighbors leave to be stated."""
+    if size is None:
+        return None
+    if neighbors is Neighbors.SWAP:
+        raise InvalidValue(
+            "size must be left out under swap neighbors, where the number of records is public, "
+            f"got {size!r}; for a protected number of records use neighbors='add-remove'"
+        )
+    return require.count(size=size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """Quantiles `q` within a budget.
+
+    `size` is a public number of records for add-remove neighbors. A mechanism that uses one and is
+    given none buys it with a share of the budget.
+    """
+
+    name: ClassVar[str]
+    profile: ClassVar[Profile]
+    q: tuple[float, ...]
+    budget: Guarantee
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", require.quantiles(q=self.q))
+        if not isinstance(self.budget, (PureDP, ApproxDP, ZCDP)):
+            raise InvalidType(
+                "budget must be a PureDP, an ApproxDP or a ZCDP, such as PureDP(epsilon=1), got "
+                f"{require.shown(self.budget)}"
+            )
+        objection = self.profile.objection(self.name, self.budget)
+        if objection:
+            raise InvalidValue(objection)
+        object.__setattr__(self, "budget", self.profile.spent(self.budget))
+        object.__setattr__(self, "size", self._checked_size())
+
+    def _checked_size(self) -> int | None:
+        """The public size, if there is one to state."""
+        if self.size is not None and not self.profile.uses_size:
+            raise InvalidValue(f"size must be left out: no public size is used, got {self.size!r}")
+        return require_size(self.size, self.neighbors)
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """For which neighbors the budget is stated."""
+        return self.budget.neighbors
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        return self.budget
+
+    @property
+    def buys_size(self) -> bool:
+        """Whether a release pays for the number of records."""
+        protected = self.neighbors is Neighbors.ADD_REMOVE
+        return protected and self.profile.uses_size and self.size is None
+
+    def public_size(self, n: int) -> int:
+        """The number of records where it is public, else the stated size."""
+        if self.neighbors is Neighbors.SWAP:
+            return n
+        if self.size is None:
+            raise InvalidValue(
+                "size must be given for the law under add-remove neighbors; "
+                "without it only release() works, which buys a private count first"
+            )
+        return self.size
+
+    @abstractmethod
+    def demand(self, n: int, grid: Grid) -> Demand:
+        """What it will ask of a view."""
+
+    @abstractmethod
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release."""
+
+    def released(
+        self, view: SortedView, bits: Bits, values: Sequence[Any], **provenance: object
+    ) -> Release:
+        """Answers as a release; seeded bits give one without a guarantee.
+
+        `provenance` must hold public numbers only: under add-remove not the number of records.
+        """
+        private = entropy.is_private(bits)
+        return Release(
+            values=tuple(values),
+            q=self.q,
+            guarantee=self.guarantee if private else None,
+            mechanism=self.name,
+            type=view.grid.kind.name,
+            note="" if private else entropy.SEEDED_NOTE,
+            provenance={
+                "budget": self.guarantee.to_dict(),
+                "grid": view.grid.describe(),
+                **provenance,
+            },
+        )
+
+
+class WithLaw(Mechanism):
+    """A mechanism that states the law of its answers, and draws from it."""
+
+    @abstractmethod
+    def law(self, view: SortedView) -> Law:
+        """The exact distribution of the answers, given a public size."""
+
+    def priced(self, size: int = 0) -> tuple[PrivateCount, Self]:
+        """The private count that buys a size, and the mechanism of this size at what is left."""
+        count, rest = self.budget.split(self.profile.size_share)
+        return PrivateCount(budget=count), replace(self, budget=rest, size=size)
+
+    def sized(self, view: SortedView, bits: Bits) -> Self:
+        """This mechanism with a public size, bought by a private count where needed."""
+        if not self.buys_size:
+            return self
+        count, priced = self.priced()
+        # Refuse what cannot work at any size before bits are drawn.
+        priced.demand(0, view.grid)
+        return replace(priced, size=count.draw(view.n, bits))
+
+    def release(self, view: SortedView, bits: Bits) -> Release:
+        """One draw, as a release."""
+        sized = self.sized(view, bits)
+        share = {"size_share": self.profile.size_share} if self.buys_size else {}
+        values = sized.law(view).draw(bits)
+        return self.released(view, bits, values, **sized.public_numbers(view.n), **share)
+
+    def public_numbers(self, n: int) -> dict[str, object]:
+        """What a release says beside its answers."""
+        return {"size": self.public_size(n)}
