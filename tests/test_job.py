@@ -242,3 +242,22 @@ def test_an_error_of_the_ledger_keeps_its_words(
     with pytest.raises(OSError, match="no space left") as raised:
         dpq.median([1, 2, 3], epsilon=1, ledger=ledger, dataset="d", request_id="r")
     assert "'r' runs again without another charge" in raised.value.__notes__[0]
+
+
+def test_a_description_of_one_column_is_not_the_request_for_its_quantiles(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": range(100)})
+    asked: dict[str, Any] = {"dataset": "d", "request_id": "r", "epsilon": 1}
+    asked["ledger"] = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    description = dpq.describe(table, ["x"], q=0.5, **asked)
+    assert dpq.describe(table, ["x"], q=0.5, **asked) == description
+    with pytest.raises(dpq.LedgerError, match="differs in its parameters"):
+        dpq.median(table, column="x", **asked)
+
+
+def test_one_size_for_all_keys_is_the_same_request_as_that_size_for_each(tmp_path: Path) -> None:
+    table = pl.DataFrame({"g": ["a", "b"] * 50, "x": range(100)})
+    asked: dict[str, Any] = {"dataset": "d", "request_id": "r", "epsilon": 1, "by": "g"}
+    asked |= {"keys": ["a", "b"], "neighbors": "add-remove"}
+    asked["ledger"] = dpq.Ledger(tmp_path / "budget.db", epsilon=1, neighbors="add-remove")
+    first = dpq.median(table, column="x", size=50, **asked)
+    assert dpq.median(table, column="x", size={"a": 50, "b": 50}, **asked) == first
