@@ -92,6 +92,7 @@ def open_data(data: Any, column: str | None = None, stated: Kind | None = None) 
     require.column_name(column=column)
     name = Named.of(data) if isinstance(data, (str, Path)) else data
     if isinstance(name, Named) and not (name.is_many or name.is_parquet):
+        files.require_column(name.name, column)
         return SingleFile(name)
     return open_whole(name, stated)
 
@@ -144,9 +145,8 @@ class SingleFile:
     file: Named
     table = None
 
-    def declared(self, column: str) -> Source | None:
-        """With a stated type, an empty column of it; the header tells whether it is there."""
-        files.require_column(self.file.name, column)
+    def declared(self, column: str) -> Source | None:  # noqa: ARG002
+        """With a stated type, an empty column of it."""
         if self.file.type in (None, "datetime"):  # cells tell the time zone
             return None
         kind = BY_NAME[str(self.file.type)]
