@@ -15,7 +15,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
-from dpquantiles.ledger.books import ChargedRequest
+from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.run import run
 from dpquantiles.sources import memory, named
