@@ -279,3 +279,11 @@ def test_a_file_is_opened_before_anything_is_charged_or_read(
         dpq.median(tmp_path / name, column="y", epsilon=1, **account)
     assert not hasattr(raised.value, "__notes__")
     assert ledger.spent("d") == 0
+
+
+@pytest.mark.parametrize("data", [None, 5, Path("ages.csv")], ids=lambda data: type(data).__name__)
+def test_what_is_no_column_is_refused_before_the_charge(tmp_path: Path, data: Any) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(TypeError, match=r"^data must be a column of values, got "):
+        dpq.median(data, epsilon=1, ledger=ledger, dataset="d")
+    assert len(ledger) == 1
