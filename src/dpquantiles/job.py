@@ -20,7 +20,7 @@ from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
-from dpquantiles.views.filled import MISSING_POLICIES
+from dpquantiles.views import MISSING_POLICIES
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger

@@ -25,8 +25,7 @@ from dpquantiles.sources.source import (
     pinned_columns,
 )
 from dpquantiles.sources.units import require_units
-from dpquantiles.views import FilledView, SortedView
-from dpquantiles.views.groups import SortedSteps
+from dpquantiles.views import FilledView, SortedSteps, SortedView
 
 Made = Release | GroupedRelease | Description
 

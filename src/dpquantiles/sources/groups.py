@@ -21,8 +21,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import SortedView, stand_in
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups, SortedView, stand_in
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
