@@ -11,7 +11,7 @@ import numpy as np
 from dpquantiles import by_group, results, written
 from dpquantiles.by_group import Grouping
 from dpquantiles.entropy import Bits
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
 from dpquantiles.privacy import Guarantee, Neighbors

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import InvalidType, MissingBackend
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import InvalidType, MissingBackend, unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
