@@ -108,7 +108,7 @@ def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
             continue
         n: int | None = 0
         if job.budget.neighbors is Neighbors.SWAP:
-            n = None if job.units.column else opened.rows(column.source)
+            n = None if job.units.column else opened.rows()
         if n is not None:
             nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
             _draw(job, FilledView(nobody, 0, n), column, random.Random(0))

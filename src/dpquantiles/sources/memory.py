@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,39 +20,23 @@ UNDECLARED = ("object", "null")
 
 
 class TypedColumn(NamedTuple):
-    """Raw records (masked where null), their type, and what their declared type can hold."""
+    """A column in memory: its records (masked where null), and what its type is and can hold."""
 
     values: NDArray[Any]
     kind: Kind
     domain: Domain = ANYTHING
 
-
-@dataclass(frozen=True)
-class InMemory:
-    """A column that is already here."""
-
-    typed: TypedColumn
-
-    @property
-    def kind(self) -> Kind:
-        return self.typed.kind
-
-    @property
-    def domain(self) -> Domain:
-        return self.typed.domain
-
-    @property
-    def length(self) -> int:
-        return len(self.typed.values)
-
     def check(self, grid: Grid, missing: Any) -> None:
-        ArrayView(self.typed.values[:0], grid, missing=missing)
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
+        ArrayView(self.values[:0], grid, missing=missing)
 
-    def pinned(self) -> AbstractContextManager["InMemory"]:
+    def pinned(self) -> AbstractContextManager["TypedColumn"]:
+        """The column itself, because nothing changes it."""
         return nullcontext(self)
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
-        return ArrayView(self.typed.values, grid, missing=missing)
+        """The records on a grid, with a policy for missing ones."""
+        return ArrayView(self.values, grid, missing=missing)
 
 
 def without_records(data: Any) -> Any:
