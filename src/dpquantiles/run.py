@@ -16,7 +16,7 @@ from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Description, GroupedRelease, Release
-from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.engine import backend_of
 from dpquantiles.sources.source import (
     Opened,
     Source,
