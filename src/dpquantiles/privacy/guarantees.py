@@ -110,7 +110,7 @@ class _Stated:
         return replace(self.at(amount), unit=None)
 
     def scaled(self, factor: float) -> Self:
-        """A budget that allows so many times the rate. It is not rounded, so it is for plans only."""
+        """A budget that allows so many times the rate. Not rounded down, so for plans only."""
         return self.at(self.amount * factor**self.power)
 
     def _each(self, exact: Callable[[float], Fraction]) -> Self:
