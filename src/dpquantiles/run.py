@@ -25,8 +25,7 @@ from dpquantiles.sources.source import (
     pinned_columns,
 )
 from dpquantiles.sources.units import require_units
-from dpquantiles.views import FilledView, SortedView
-from dpquantiles.views.groups import SortedSteps
+from dpquantiles.views import FilledView, SortedSteps, SortedView
 
 Made = Release | GroupedRelease | Description
 
@@ -109,7 +108,7 @@ def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
             continue
         n: int | None = 0
         if job.budget.neighbors is Neighbors.SWAP:
-            n = None if job.units.column else opened.rows(column.source)
+            n = None if job.units.column else opened.rows()
         if n is not None:
             nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
             _draw(job, FilledView(nobody, 0, n), column, random.Random(0))

@@ -23,7 +23,7 @@ from dpquantiles.mechanisms import (
     above_threshold,
     adaptive_tree,
     agg_tree,
-    brackets,
+    bracketed,
     fitted,
     recursive_joint_exp,
     registry,
@@ -321,12 +321,12 @@ def _measured() -> Iterator[Case]:
             named = f"interval {rate} {share} {size} {q} {subject}"
             yield case(named, ranks.interval, q, 3, wanted)
     for asked, number in product(Q.values(), (5, 40, 1000)):
-        noise = brackets.RankNoise(answers=0.25, ranks=0.17, size=0.4)
+        noise = bracketed.RankNoise(answers=0.25, ranks=0.17, size=0.4)
         yield case(f"placed {asked} {number}", _placed, asked, number, noise)
 
 
-def _placed(q: tuple[float, ...], size: int, noise: brackets.RankNoise) -> Any:
-    return [sorted(ends) for ends in brackets.place(q, size, Intervals(), noise)]
+def _placed(q: tuple[float, ...], size: int, noise: bracketed.RankNoise) -> Any:
+    return [sorted(ends) for ends in bracketed.place(q, size, Intervals(), noise)]
 
 
 def _margin(chance: float, rate: float, terms: int) -> int:

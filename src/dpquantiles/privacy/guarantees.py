@@ -40,8 +40,9 @@ class _Stated:
     within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        if not isinstance(self.neighbors, Neighbors):
+            stated = require.choice(Neighbors, neighbors=self.neighbors)
+            object.__setattr__(self, "neighbors", Neighbors(stated))
         object.__setattr__(self, "within", tuple(self.within))
 
     @property
@@ -101,16 +102,16 @@ class _Stated:
 
     def divided(self, parts: int) -> Self:
         """One of several equal parts that are all spent on the same people."""
-        return self._each(lambda number: Fraction(number) / parts)
+        return self if parts == 1 else self._each(lambda number: Fraction(number) / parts)
 
     def per_row(self, rows: int) -> Self:
         """The budget of one row if so many rows of a unit count: see `units.md`."""
         require.count(minimum=1, rows=rows)
-        amount = below(Fraction(self.amount) / rows**self.power)
-        return replace(self.at(amount), unit=None)
+        row = self if rows == 1 else self.at(below(Fraction(self.amount) / rows**self.power))
+        return replace(row, unit=None)
 
     def scaled(self, factor: float) -> Self:
-        """A budget that allows so many times the rate. Not rounded down, so for plans only."""
+        """A budget that allows so many times the rate. Not rounded, so it is for plans only."""
         return self.at(self.amount * factor**self.power)
 
     def _each(self, exact: Callable[[float], Fraction]) -> Self:

@@ -8,7 +8,7 @@ follow from schemas and plans alone, which are public.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -75,6 +75,16 @@ def safe(table: Table, columns: Sequence[str]) -> Table:
     return engine_of(table).safe(table, columns) if table.lazy else table
 
 
+@contextmanager
+def pinned(table: Table) -> Iterator[Table]:
+    """The same rows, which do not change while the body runs."""
+    if not table.lazy:
+        yield table
+        return
+    with engine_of(table).pinned(table.frame) as frame:
+        yield replace(table, frame=frame)
+
+
 class Engine(ABC):
     """One engine. Frames are lazy frames of Narwhals; `native` is what they wrap."""
 
@@ -124,9 +134,13 @@ class Engine(ABC):
         """A context in which all scans see one state of all tables, where the engine has such."""
         return nullcontext()
 
+    def dtype(self, table: Table, column: str) -> Any:
+        """The type of a column as Narwhals calls it."""
+        return table.dtype(column)
+
     def domain(self, table: Table, column: str) -> Domain:
         """What the declared type of a column can hold."""
-        return domain_of(table.dtype(column))
+        return domain_of(self.dtype(table, column))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
         """The rows whose `VALUE` lies in one of these ascending ranges, by a filter on the value

@@ -61,7 +61,9 @@ def require_column(path: str | Path, column: str) -> None:
     if path.suffix.lower() == ".csv":
         with _csv_rows(path) as rows:
             position(header_of(rows, path).names, column, path)
-    elif path.suffix.lower() != ".parquet":
+    elif path.suffix.lower() == ".parquet":
+        _parquet_reader(path, column)
+    else:
         raise InvalidValue(
             f"the name of a data file must end in .csv or .parquet, got '{path}'; "
             "write the table to one of these first"
@@ -151,12 +153,18 @@ def check_parquet(path: Path) -> None:
             raise InvalidValue(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
 
 
-def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def _parquet_reader(path: Path, column: str) -> Callable[[str], Any]:
+    """How to read a column that the footer of a file names."""
     check_parquet(path)
     library = _parquet_library(path)
     with _damage_reported(path):
         names, read = library(path)
     position(names, column, path)
+    return read
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    read = _parquet_reader(path, column)
     with _damage_reported(path):
         series = read(column)
     try:

@@ -14,15 +14,14 @@ from dpquantiles.kinds import column as as_numbers
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.engine import engine_of, pinned, safe
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import SortedView, stand_in
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups, SortedView, stand_in
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
@@ -109,11 +108,8 @@ class GroupedRows:
     @contextmanager
     def pinned(self) -> Iterator["GroupedRows"]:
         """The same rows, which stand still while the body runs."""
-        if not self.table.lazy:
-            yield self
-            return
-        with engine_of(self.table).pinned(self.table.frame) as frame:
-            yield replace(self, table=replace(self.table, frame=frame))
+        with pinned(self.table) as table:
+            yield replace(self, table=table)
 
     def _collected(self, frame: Any) -> Any:
         return engine_of(self.table).collected(frame) if self.table.lazy else frame

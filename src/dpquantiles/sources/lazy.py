@@ -60,11 +60,6 @@ class LazyColumn:
         """The type of its values."""
         return self.numbers.kind
 
-    @property
-    def length(self) -> None:
-        """Only a scan tells how many records there are."""
-        return None
-
     def check(self, grid: Grid, missing: Any) -> None:
         """Refuse a grid, or a stand-in for missing values, that is of another type."""
         stand_in(grid, missing)

@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,39 +20,23 @@ UNDECLARED = ("object", "null")
 
 
 class TypedColumn(NamedTuple):
-    """Raw records (masked where null), their type, and what their declared type can hold."""
+    """A column in memory: its records (masked where null), and what its type is and can hold."""
 
     values: NDArray[Any]
     kind: Kind
     domain: Domain = ANYTHING
 
-
-@dataclass(frozen=True)
-class InMemory:
-    """A column that is already here."""
-
-    typed: TypedColumn
-
-    @property
-    def kind(self) -> Kind:
-        return self.typed.kind
-
-    @property
-    def domain(self) -> Domain:
-        return self.typed.domain
-
-    @property
-    def length(self) -> int:
-        return len(self.typed.values)
-
     def check(self, grid: Grid, missing: Any) -> None:
-        ArrayView(self.typed.values[:0], grid, missing=missing)
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
+        ArrayView(self.values[:0], grid, missing=missing)
 
-    def pinned(self) -> AbstractContextManager["InMemory"]:
+    def pinned(self) -> AbstractContextManager["TypedColumn"]:
+        """The column itself, because nothing changes it."""
         return nullcontext(self)
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
-        return ArrayView(self.typed.values, grid, missing=missing)
+        """The records on a grid, with a policy for missing ones."""
+        return ArrayView(self.values, grid, missing=missing)
 
 
 def without_records(data: Any) -> Any:
@@ -65,6 +48,7 @@ def without_records(data: Any) -> Any:
     _require_no_text(data)
     series = _narwhals_series(data)
     if series is None:
+        _require_records(data)
         return None
     native = series.head(0).to_native()
     return None if str(_declared_type(native)).lower() in UNDECLARED else native
@@ -89,9 +73,15 @@ def _read(data: Any, stated: Kind | None) -> TypedColumn:
         series = _series(data)
         if series is not None:
             return _read_series(series, stated)
-    if not hasattr(data, "__iter__"):
-        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
+    _require_records(data)
     return _of_array(as_array(data), stated)
+
+
+def _require_records(data: Any) -> None:
+    """Refuse what holds no records, by its type alone."""
+    forms = ("__iter__", "__array__", "__arrow_c_array__", "__arrow_c_stream__")
+    if not any(hasattr(type(data), form) for form in forms):
+        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
 
 
 def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:

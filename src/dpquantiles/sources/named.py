@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpquantiles import require
-from dpquantiles.errors import InvalidValue
+from dpquantiles.errors import InvalidValue, MissingBackend
 from dpquantiles.kinds import BY_NAME
 from dpquantiles.sources.files import ADDRESS
 
 QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 PATTERN = re.compile(r"[*?\[]")
+PARQUET = (".parquet", ".pq")
 
 
 class Size(NamedTuple):
@@ -70,7 +71,7 @@ class Named:
     @property
     def is_parquet(self) -> bool:
         """Whether files are Parquet and DuckDB is there, so that footers tell types."""
-        named = self._ending.endswith((".parquet", ".pq")) and not self.is_query
+        named = self._ending.endswith(PARQUET) and not self.is_query
         return named and find_spec("duckdb") is not None
 
     @property
@@ -78,8 +79,13 @@ class Named:
         address = ADDRESS.match(self.name)
         return (self.name.partition("?")[0] if address else self.name).lower()
 
-    def unknown(self) -> ValueError:
+    def unknown(self) -> Exception:
         """The error of files that cannot be read here."""
+        if self._ending.endswith(PARQUET):
+            return MissingBackend(
+                f"'{self.name}' needs DuckDB to be read as a table: pip install "
+                "'dpquantiles[duckdb]'"
+            )
         return InvalidValue(
             f"the name of data files must end in .csv or .parquet, got {self.name!r}; "
             "for other forms write a query: SELECT ... FROM read_json('...')"

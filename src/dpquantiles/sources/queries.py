@@ -58,10 +58,6 @@ class QueryEngine(Engine):
         """Names of units as the engine keeps them apart; None where they are as they stand."""
         return None
 
-    def dtype(self, table: Table, column: str) -> Any:
-        """The type of a column as Narwhals calls it."""
-        return table.dtype(column)
-
     def safe(self, table: Table, columns: Sequence[str]) -> Table:
         cells = {column: self.safe_cell(table, column) for column in columns}
         return replace(table, frame=self._with(table.frame, cells))
