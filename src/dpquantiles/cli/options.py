@@ -131,7 +131,7 @@ Unit = Annotated[
     option(
         "--unit",
         "NAME",
-        "The column that names the person each row belongs to; all rows of one are protected "
+        "The column that names whom each row belongs to; all rows of one unit are protected "
         "together.",
     ),
 ]
