@@ -18,7 +18,7 @@ from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.run import run
-from dpquantiles.sources import memory, named
+from dpquantiles.sources import files, memory
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -269,7 +269,7 @@ def test_a_file_is_opened_before_anything_is_charged_or_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, charged: bool
 ) -> None:
     """Parquet too where DuckDB is not installed: its footer names the columns."""
-    monkeypatch.setattr(named, "find_spec", dict[str, None]().get)
+    monkeypatch.setattr(files, "find_spec", dict[str, None]().get)
     pl.DataFrame({"x": [1, 2]}).write_csv(tmp_path / "x.csv")
     pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "x.parquet")
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)

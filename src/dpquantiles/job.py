@@ -18,8 +18,8 @@ from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
-from dpquantiles.sources.named import Named
 from dpquantiles.views import MISSING_POLICIES
 
 if TYPE_CHECKING:

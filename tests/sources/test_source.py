@@ -21,9 +21,9 @@ import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.sources import engine, relations
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.named import Named
 from dpquantiles.sources.source import Source, open_data
 from dpquantiles.sources.tables import Table, find_table, nearest, open_table
 

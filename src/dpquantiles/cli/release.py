@@ -20,7 +20,7 @@ from dpquantiles.present import releases
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release, Result
 from dpquantiles.run import run
-from dpquantiles.sources.named import Named
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.source import Opened
 
 FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {

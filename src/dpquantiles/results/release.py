@@ -226,16 +226,16 @@ class Description(Result):
 
         If a column is itself called `q`, the quantiles are called `q_`.
         """
-        from dpquantiles.sources.frames import free_name
+        from dpquantiles.sources.tables import free_name
 
         answers = {name: list(release.values) for name, release in self.releases.items()}
         return {free_name("q", answers): list(self.q), **answers}
 
     def to_frame(self, backend: str | None = None) -> Any:
         """The table as a frame of the data's library, or of the named one."""
-        from dpquantiles.sources import frames
+        from dpquantiles.sources import tables
 
-        return frames.frame(self.columns(), backend or self.backend or frames.any_backend())
+        return tables.frame(self.columns(), backend or self.backend or tables.any_backend())
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""

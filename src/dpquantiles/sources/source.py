@@ -23,9 +23,9 @@ from dpquantiles.privacy import Units
 from dpquantiles.sources import files, memory, tables
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, pinned, safe
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
-from dpquantiles.sources.named import Named
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, units_beside
 
