@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
-from dpquantiles.errors import InvalidValue, LedgerError
-from dpquantiles.ledger.charges import IDENTITY, RECORD, part_of
-from dpquantiles.ledger.entries import START, Broken, Entry, checked_content
+from dpquantiles.errors import BudgetExceeded, InvalidValue, LedgerError
+from dpquantiles.ledger.entries import (
+    IDENTITY,
+    RECORD,
+    START,
+    Broken,
+    Entry,
+    checked_content,
+    left,
+    part_of,
+    words,
+)
 from dpquantiles.privacy import Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
@@ -155,6 +165,23 @@ class Books:
         """The spending of an account; a new account has spent nothing."""
         return self.accounts.get(owner) or Spending(self.stated)
 
+    def require_room(self, charge: Mapping[str, Any], path: Path) -> None:
+        """Refuse a charge that does not fit its account; errors name the file of the ledger."""
+        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
+        account = self.account(Owner(charge["dataset"], charge["unit"]))
+        problem = account.objection(cost)
+        if problem is not None:
+            raise LedgerError(
+                f"data set {charge['dataset']!r} of ledger '{path}' cannot be charged: {problem}"
+            )
+        if not account.fits(cost, part):
+            raise BudgetExceeded(
+                f"the budget of data set {charge['dataset']!r} does not allow "
+                f"{words(cost)}: remaining {left(account, cost, part)} "
+                f"of {words(self.stated)} (ledger '{path}')",
+                remaining=account.remaining(cost, part),
+            )
+
     def standings(self, probe: Guarantee) -> dict[Owner, Standing]:
         """The state of all accounts; `probe` is the kind of charge for which the rest is stated."""
         return {
@@ -165,7 +192,7 @@ class Books:
         }
 
     def history(self) -> Iterator[Point]:
-        """What accounts had spent over time, after every charge or, of many, after some."""
+        """The spending of accounts over time, after every charge or, if many, after some."""
         accounts: dict[Owner, Spending] = {}
         every = 1 + len(self.charges) // MOST_POINTS
         last = {charge.owner: k for k, charge in enumerate(self.charges)}
