@@ -7,18 +7,9 @@ from typing import Any, NamedTuple
 
 from dpquantiles import privacy
 from dpquantiles.errors import BudgetExceeded, InvalidValue, LedgerError
-from dpquantiles.ledger.entries import (
-    IDENTITY,
-    RECORD,
-    START,
-    Broken,
-    Entry,
-    checked_content,
-    left,
-    part_of,
-    words,
-)
-from dpquantiles.privacy import Guarantee
+from dpquantiles.ledger import entries
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, digits, part_of, words
+from dpquantiles.privacy import ApproxDP, Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
 RULE = "one order"
@@ -70,7 +61,7 @@ class ChargedRequest:
 
     def differences(self, repeated: Mapping[str, Any]) -> list[str]:
         """The names of the fields in which a repeated request differs from this one."""
-        return [name for name in IDENTITY if self.content[name] != repeated[name]]
+        return [name for name in entries.IDENTITY if self.content[name] != repeated[name]]
 
 
 def _require_this_rule(rule: object) -> None:
@@ -99,10 +90,10 @@ class Books:
     charges: list[Charge] = field(default_factory=list)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], count: int) -> "Books":
+    def of(cls, chain: Iterable[Entry], count: int) -> "Books":
         """The books of a ledger, from all of its entries; the file's header must count as many."""
         books = cls()
-        for entry in entries:
+        for entry in chain:
             books.add(entry)
         books.require_complete(count)
         return books
@@ -115,7 +106,7 @@ class Books:
     @property
     def head(self) -> str:
         """The hash of the last entry."""
-        return START if self.last is None else self.last.hash
+        return entries.START if self.last is None else self.last.hash
 
     @property
     def stated(self) -> Guarantee:
@@ -126,7 +117,7 @@ class Books:
 
     def add(self, entry: Entry) -> None:
         """Check the next entry and add it to the books."""
-        content = checked_content(entry, self.count + 1, self.head)
+        content = entries.checked_content(entry, self.count + 1, self.head)
         _require_this_rule(content.get("rule", RULE))
         try:
             self._enter(entry.number, content)
@@ -157,7 +148,7 @@ class Books:
         account = self.accounts.setdefault(owner, Spending(self.stated))
         account.add(cost, part)
         self.requests[content["request"]] = ChargedRequest(
-            number, {name: content[name] for name in IDENTITY}
+            number, {name: content[name] for name in entries.IDENTITY}
         )
         self.charges.append(Charge(content["time"], owner, cost, part))
 
@@ -177,7 +168,7 @@ class Books:
         if not account.fits(cost, part):
             raise BudgetExceeded(
                 f"the budget of data set {charge['dataset']!r} does not allow "
-                f"{words(cost)}: remaining {left(account, cost, part)} "
+                f"{words(cost)}: remaining {_left(account, cost, part)} "
                 f"of {words(self.stated)} (ledger '{path}')",
                 remaining=account.remaining(cost, part),
             )
@@ -206,3 +197,12 @@ class Books:
         """Refuse the file if its header counts another number of entries."""
         if self.count != count or self.budget is None:
             raise Broken(f"{self.count} entries were found where {count} were written")
+
+
+def _left(account: Spending, cost: Guarantee, part: Part | None) -> str:
+    """The amount that remains for charges like this one, in words."""
+    if isinstance(cost, ApproxDP):
+        most = account.remaining_delta(cost, part)
+        if cost.delta > most:
+            return f"delta = {digits(most)} for charges of epsilon and delta,"
+    return f"{cost.measure} = {digits(account.remaining(cost, part))}"

@@ -18,7 +18,7 @@ from typing import Any
 
 from dpquantiles.errors import InvalidType, InvalidValue, LedgerError
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.privacy.spending import Part, Spending
+from dpquantiles.privacy.spending import Part
 from dpquantiles.require import shown
 
 START = ""
@@ -184,15 +184,6 @@ def probe(budget: Guarantee) -> Guarantee:
     if isinstance(budget, ZCDP):
         return budget
     return PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
-
-
-def left(account: Spending, cost: Guarantee, part: Part | None) -> str:
-    """The amount that remains for charges like this one, in words."""
-    if isinstance(cost, ApproxDP):
-        most = account.remaining_delta(cost, part)
-        if cost.delta > most:
-            return f"delta = {digits(most)} for charges of epsilon and delta,"
-    return f"{cost.measure} = {digits(account.remaining(cost, part))}"
 
 
 def digits(number: float) -> str:

@@ -11,17 +11,7 @@ from dpquantiles import privacy
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import entries, file, inspection
 from dpquantiles.ledger.books import RULE, Books, ChargedRequest, Owner, Point, Standing, promised
-from dpquantiles.ledger.entries import (
-    RECORD,
-    START,
-    Broken,
-    Entry,
-    explained,
-    next_entry,
-    part_of,
-    require_name,
-    require_part,
-)
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, explained, part_of, require_part
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
@@ -102,7 +92,7 @@ class Ledger:
     def _create(self, budget: Guarantee) -> None:
         stated = {"budget": budget.to_dict(), "rule": RULE}
         first = {"action": "budget", **stated, "ledger": entries.new_id()}
-        file.create(self.path, self._written(1, START, first))
+        file.create(self.path, self._written(1, entries.START, first))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file for itself."""
@@ -156,7 +146,7 @@ class Ledger:
         return promised(self._account(dataset, unit), unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
-        owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
+        owner = Owner(entries.require_name(dataset=dataset), entries.require_name(unit=unit))
         return self._catch_up().account(owner)
 
     def accounts(self) -> dict[Owner, Standing]:
@@ -296,7 +286,7 @@ class Ledger:
     def _written(self, number: int, previous: str, content: Mapping[str, object]) -> Entry:
         time = self._clock().astimezone(dt.UTC).isoformat(timespec="microseconds")
         stamped = {**content, "time": time.replace("+00:00", "Z"), "software": SOFTWARE}
-        return next_entry(number, previous, stamped)
+        return entries.next_entry(number, previous, stamped)
 
     def _catch_up(self) -> Books:
         return file.steadily(self.path, self._look)
@@ -308,10 +298,10 @@ class Ledger:
     def _read(self, table: file.EntryTable) -> Books:
         """Add the entries that others have written meanwhile; one thread at a time does this."""
         books = self._books
-        entries = table.after(books.count - 1)
-        if books.count and next(entries, None) != books.last:
+        later = table.after(books.count - 1)
+        if books.count and next(later, None) != books.last:
             raise Broken("it was replaced while it was in use")
-        for entry in entries:
+        for entry in later:
             books.add(entry)
         books.require_complete(table.count())
         return books
