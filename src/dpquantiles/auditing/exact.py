@@ -109,7 +109,7 @@ def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
 
 
 def _renyi(p: Floats, q: Floats, order: float, moved: Floats, rates: Floats) -> float:
-    """The Renyi divergence of an order, with that of the noise on the counts of each outcome."""
+    """The Renyi divergence of an order, including the noise on the counts of each outcome."""
     logs = order * p + (1 - order) * q
     if len(moved):
         logs = logs + (order - 1) * moved * _noise_renyi(rates, order)

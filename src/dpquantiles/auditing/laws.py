@@ -155,7 +155,7 @@ def _chance_whole(x: int, rate: float) -> float:
 
 
 def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
-    """The law of `fitted`: on a grid of few points it is that of an adaptive tree."""
+    """The law of `fitted`, which uses an adaptive tree on a grid of few points."""
     assert points <= adaptive_tree.COARSE
     taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
     assert isinstance(taken, AdaptiveTree)

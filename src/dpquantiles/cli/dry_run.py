@@ -6,8 +6,8 @@ from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
-from dpquantiles.ledger import charges
-from dpquantiles.ledger.charges import RECORD
+from dpquantiles.ledger import entries
+from dpquantiles.ledger.entries import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
@@ -85,8 +85,8 @@ def _left(job: Job) -> str:
     assert job.account is not None
     ledger, unit = job.account.ledger, job.units.column or RECORD
     dataset, part = job.account.dataset, job.account.part
-    left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
-    remains = f"{ledger.budget.measure} = {left} remains of {charges.words(ledger.budget)}"
+    left = entries.digits(ledger.remaining(dataset, part=part, unit=unit))
+    remains = f"{ledger.budget.measure} = {left} remains of {entries.words(ledger.budget)}"
     fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
     return remains if fits else f"{remains}; a new request of this cost would be refused"
 

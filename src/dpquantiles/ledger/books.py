@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
-from dpquantiles.errors import InvalidValue, LedgerError
-from dpquantiles.ledger.charges import IDENTITY, RECORD, part_of
-from dpquantiles.ledger.entries import START, Broken, Entry, checked_content
-from dpquantiles.privacy import Guarantee
+from dpquantiles.errors import BudgetExceeded, InvalidValue, LedgerError
+from dpquantiles.ledger import entries
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, digits, part_of, words
+from dpquantiles.privacy import ApproxDP, Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
 RULE = "one order"
@@ -60,7 +61,7 @@ class ChargedRequest:
 
     def differences(self, repeated: Mapping[str, Any]) -> list[str]:
         """The names of the fields in which a repeated request differs from this one."""
-        return [name for name in IDENTITY if self.content[name] != repeated[name]]
+        return [name for name in entries.IDENTITY if self.content[name] != repeated[name]]
 
 
 def _require_this_rule(rule: object) -> None:
@@ -89,10 +90,10 @@ class Books:
     charges: list[Charge] = field(default_factory=list)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], count: int) -> "Books":
+    def of(cls, chain: Iterable[Entry], count: int) -> "Books":
         """The books of a ledger, from all of its entries; the file's header must count as many."""
         books = cls()
-        for entry in entries:
+        for entry in chain:
             books.add(entry)
         books.require_complete(count)
         return books
@@ -105,7 +106,7 @@ class Books:
     @property
     def head(self) -> str:
         """The hash of the last entry."""
-        return START if self.last is None else self.last.hash
+        return entries.START if self.last is None else self.last.hash
 
     @property
     def stated(self) -> Guarantee:
@@ -116,7 +117,7 @@ class Books:
 
     def add(self, entry: Entry) -> None:
         """Check the next entry and add it to the books."""
-        content = checked_content(entry, self.count + 1, self.head)
+        content = entries.checked_content(entry, self.count + 1, self.head)
         _require_this_rule(content.get("rule", RULE))
         try:
             self._enter(entry.number, content)
@@ -147,13 +148,30 @@ class Books:
         account = self.accounts.setdefault(owner, Spending(self.stated))
         account.add(cost, part)
         self.requests[content["request"]] = ChargedRequest(
-            number, {name: content[name] for name in IDENTITY}
+            number, {name: content[name] for name in entries.IDENTITY}
         )
         self.charges.append(Charge(content["time"], owner, cost, part))
 
     def account(self, owner: Owner) -> Spending:
         """The spending of an account; a new account has spent nothing."""
         return self.accounts.get(owner) or Spending(self.stated)
+
+    def require_room(self, charge: Mapping[str, Any], path: Path) -> None:
+        """Refuse a charge that does not fit its account; errors name the file of the ledger."""
+        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
+        account = self.account(Owner(charge["dataset"], charge["unit"]))
+        problem = account.objection(cost)
+        if problem is not None:
+            raise LedgerError(
+                f"data set {charge['dataset']!r} of ledger '{path}' cannot be charged: {problem}"
+            )
+        if not account.fits(cost, part):
+            raise BudgetExceeded(
+                f"the budget of data set {charge['dataset']!r} does not allow "
+                f"{words(cost)}: remaining {_left(account, cost, part)} "
+                f"of {words(self.stated)} (ledger '{path}')",
+                remaining=account.remaining(cost, part),
+            )
 
     def standings(self, probe: Guarantee) -> dict[Owner, Standing]:
         """The state of all accounts; `probe` is the kind of charge for which the rest is stated."""
@@ -165,7 +183,7 @@ class Books:
         }
 
     def history(self) -> Iterator[Point]:
-        """What accounts had spent over time, after every charge or, of many, after some."""
+        """The spending of accounts over time, after every charge or, if many, after some."""
         accounts: dict[Owner, Spending] = {}
         every = 1 + len(self.charges) // MOST_POINTS
         last = {charge.owner: k for k, charge in enumerate(self.charges)}
@@ -179,3 +197,12 @@ class Books:
         """Refuse the file if its header counts another number of entries."""
         if self.count != count or self.budget is None:
             raise Broken(f"{self.count} entries were found where {count} were written")
+
+
+def _left(account: Spending, cost: Guarantee, part: Part | None) -> str:
+    """The amount that remains for charges like this one, in words."""
+    if isinstance(cost, ApproxDP):
+        most = account.remaining_delta(cost, part)
+        if cost.delta > most:
+            return f"delta = {digits(most)} for charges of epsilon and delta,"
+    return f"{cost.measure} = {digits(account.remaining(cost, part))}"

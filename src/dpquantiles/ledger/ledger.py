@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpquantiles import privacy
-from dpquantiles.errors import BudgetExceeded, LedgerError
-from dpquantiles.ledger import charges, entries, file, inspection
+from dpquantiles.errors import LedgerError
+from dpquantiles.ledger import entries, file, inspection
 from dpquantiles.ledger.books import RULE, Books, ChargedRequest, Owner, Point, Standing, promised
-from dpquantiles.ledger.charges import RECORD, part_of, require_name, require_part
-from dpquantiles.ledger.entries import START, Broken, Entry, explained, next_entry
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, explained, part_of, require_part
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
@@ -92,8 +91,8 @@ class Ledger:
 
     def _create(self, budget: Guarantee) -> None:
         stated = {"budget": budget.to_dict(), "rule": RULE}
-        first = {"action": "budget", **stated, "ledger": charges.new_id()}
-        file.create(self.path, self._written(1, START, first))
+        first = {"action": "budget", **stated, "ledger": entries.new_id()}
+        file.create(self.path, self._written(1, entries.START, first))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file for itself."""
@@ -118,7 +117,7 @@ class Ledger:
     def remaining(self, dataset: str, *, part: str | None = None, unit: str = RECORD) -> float:
         """The greatest epsilon, or rho if the budget is in rho, that a release may still spend."""
         account = self._account(dataset, unit)
-        return account.remaining(charges.probe(self.budget), part_of(require_part(part=part)))
+        return account.remaining(entries.probe(self.budget), part_of(require_part(part=part)))
 
     def fits(
         self, cost: Guarantee, *, dataset: str, part: str | None = None, unit: str = RECORD
@@ -147,15 +146,15 @@ class Ledger:
         return promised(self._account(dataset, unit), unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
-        owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
+        owner = Owner(entries.require_name(dataset=dataset), entries.require_name(unit=unit))
         return self._catch_up().account(owner)
 
     def accounts(self) -> dict[Owner, Standing]:
         """The state of each data set and unit, all at one moment."""
-        return self._catch_up().standings(charges.probe(self.budget))
+        return self._catch_up().standings(entries.probe(self.budget))
 
     def history(self) -> list[Point]:
-        """What accounts had spent over time, after every charge or, of many, after some."""
+        """The spending of accounts over time, after every charge or, if many, after some."""
         return list(self._catch_up().history())
 
     def entries(self) -> list[Entry]:
@@ -198,7 +197,7 @@ class Ledger:
         A request that was charged before is not charged again. Raises `BudgetExceeded` if the cost
         does not fit; then nothing is charged.
         """
-        charge = charges.charge_content(
+        charge = entries.charge_content(
             cost, dataset=dataset, part=part, unit=unit, request_id=request_id, parameters={}
         )
         file.require_writable(self.path)
@@ -225,7 +224,7 @@ class Ledger:
         under the same charge, by one process at a time. If the block fails before it has recorded a
         result, the charge stays, and a note on the error says so.
         """
-        charge = charges.charge_content(
+        charge = entries.charge_content(
             cost,
             dataset=dataset,
             part=part,
@@ -245,7 +244,7 @@ class Ledger:
                 yield running
             except BaseException as error:
                 if running.recorded is None:
-                    error.add_note(charges.unreleased(charge))
+                    error.add_note(entries.unreleased(charge))
                 raise
 
     def _enter(self, charge: Mapping[str, Any]) -> ChargedRequest | None:
@@ -254,7 +253,7 @@ class Ledger:
             books = self._read(table)
             before = books.requests.get(charge["request"])
             if before is None:
-                self._require_room(books, charge)
+                books.require_room(charge, self.path)
                 table.append([self._next(charge)])
             elif differing := before.differences(charge):
                 raise LedgerError(
@@ -262,23 +261,6 @@ class Ledger:
                     f"and differs in its {' and '.join(differing)}; use a new request id"
                 )
             return before
-
-    def _require_room(self, books: Books, charge: Mapping[str, Any]) -> None:
-        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
-        account = books.account(Owner(charge["dataset"], charge["unit"]))
-        problem = account.objection(cost)
-        if problem is not None:
-            raise LedgerError(
-                f"data set {charge['dataset']!r} of ledger '{self.path}' cannot be charged: "
-                f"{problem}"
-            )
-        if not account.fits(cost, part):
-            raise BudgetExceeded(
-                f"the budget of data set {charge['dataset']!r} does not allow "
-                f"{charges.words(cost)}: remaining {charges.left(account, cost, part)} "
-                f"of {charges.words(self.budget)} (ledger '{self.path}')",
-                remaining=account.remaining(cost, part),
-            )
 
     def _recorded(self, number: int) -> Mapping[str, Any]:
         with explained(self.path), file.reading(self.path) as table:
@@ -304,7 +286,7 @@ class Ledger:
     def _written(self, number: int, previous: str, content: Mapping[str, object]) -> Entry:
         time = self._clock().astimezone(dt.UTC).isoformat(timespec="microseconds")
         stamped = {**content, "time": time.replace("+00:00", "Z"), "software": SOFTWARE}
-        return next_entry(number, previous, stamped)
+        return entries.next_entry(number, previous, stamped)
 
     def _catch_up(self) -> Books:
         return file.steadily(self.path, self._look)
@@ -316,10 +298,10 @@ class Ledger:
     def _read(self, table: file.EntryTable) -> Books:
         """Add the entries that others have written meanwhile; one thread at a time does this."""
         books = self._books
-        entries = table.after(books.count - 1)
-        if books.count and next(entries, None) != books.last:
+        later = table.after(books.count - 1)
+        if books.count and next(later, None) != books.last:
             raise Broken("it was replaced while it was in use")
-        for entry in entries:
+        for entry in later:
             books.add(entry)
         books.require_complete(table.count())
         return books
