@@ -157,9 +157,9 @@ def _chance_whole(x: int, rate: float) -> float:
 def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
     """On a grid of few points nothing is asked, and a tree is taken."""
     assert points <= adaptive_tree.COARSE
-    taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
-    assert isinstance(taken, AdaptiveTree)
-    return of_cells(taken, records, points)
+    tree = mechanism.chosen(points, lumpy=True, size=mechanism.size or len(records))
+    assert isinstance(tree, AdaptiveTree)
+    return of_cells(tree, records, points)
 
 
 def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:
