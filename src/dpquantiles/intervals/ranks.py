@@ -52,7 +52,7 @@ class Intervals:
     The chance holds for all data. `of` says which quantile is meant: that of the "data" at hand, or
     that of the "population" from which the records were drawn independently. The second adds the
     error of sampling. A release places its cuts for this choice. It can still give intervals of
-    the other kind later; they are valid, but wider than necessary.
+    the other kind later; they are valid, but may be wider than necessary.
     """
 
     level: float = DEFAULT_LEVEL

@@ -101,8 +101,8 @@ def sampling_margin(n: int, q: float, chance: float) -> float:
     """How far below q n the number of records up to the population's q-quantile may be.
 
     Fewer than q n - margin of n drawn records lie at or below it with at most this chance. The
-    number of these records is binomial, or larger where there are ties. The
-    margin is q n when nothing can be said.
+    number of these records is binomial, or larger where there are ties. The margin is q n if
+    nothing can be said.
     """
     deviation = math.sqrt(n * q * (1 - q))
     if deviation == 0:

@@ -40,7 +40,13 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw, log_probability_in_order, steps_of
+from dpquantiles.mechanisms.mechanism import (
+    Profile,
+    WithLaw,
+    log_probability_in_order,
+    steps_of,
+    values_in_order,
+)
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
@@ -239,9 +245,7 @@ class AboveThresholdLaw:
             stop if walk.rising else len(self.steps) - 1 - stop
             for walk, stop in zip(self.walks, stops, strict=True)
         ]
-        answer = np.empty(len(walked), dtype=np.int64)
-        answer[self.order] = self.steps[np.sort(walked)]
-        return tuple(self.grid.decode(answer))
+        return values_in_order(self.grid, self.steps[np.sort(walked)], self.order)
 
     @staticmethod
     def _by_step(walk: ThresholdWalk) -> Floats:

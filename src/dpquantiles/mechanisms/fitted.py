@@ -151,15 +151,16 @@ class Fitted(Mechanism):
             lumpy = LUMP * PrivateCount(budget=stages.lumps).draw(parts, bits) < size
         chosen = self.chosen(points, lumpy=lumpy, size=size)
         release = chosen.release(records, bits)
-        told: dict[str, object] = {} if stages.lumps is None else {"size": size}
-        told |= {**release.provenance, "budget": self.budget.to_dict(), "taken": chosen.name}
+        provenance: dict[str, object] = {} if stages.lumps is None else {"size": size}
+        provenance |= release.provenance
+        provenance |= {"budget": self.budget.to_dict(), "taken": chosen.name}
         # This share refers to the rest of the budget, not to the whole.
-        told.pop("size_share", None)
+        provenance.pop("size_share", None)
         return replace(
             release,
             mechanism=self.name,
             guarantee=release.guarantee and self.guarantee,
-            provenance=told,
+            provenance=provenance,
         )
 
 

@@ -18,7 +18,7 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.mechanism import steps_of
+from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import merged
 
@@ -124,9 +124,7 @@ class JointExpLaw:
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        steps = np.empty(len(self.order), dtype=np.int64)
-        steps[self.order] = self._draw_steps(bits)
-        return tuple(self.grid.decode(steps))
+        return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
     def _utility(self, answer: Ints) -> float:
         """(1), or -inf if the path leaves the window; ranks outside it are not needed."""

@@ -213,6 +213,15 @@ class WithLaw(Mechanism):
         return {"size": self.public_size(n)}
 
 
+def values_in_order(
+    grid: Grid, ascending: Sequence[int] | NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[Any, ...]:
+    """The values of ascending steps, in the order of the quantiles, which `order` sorts."""
+    steps = np.empty(len(order), dtype=np.int64)
+    steps[order] = ascending
+    return tuple(grid.decode(steps))
+
+
 def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
     """Convert `count` answers to steps; they must be grid points."""
     if len(values) != count:

@@ -43,7 +43,7 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of, values_in_order
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints
@@ -149,7 +149,7 @@ class RecursiveJointExp(WithLaw):
         largest = told_apart.grid if swap else StepGrid(max(view.grid.size, MOST_STEPS))
         for mechanism in nodes.values():
             mechanism.demand(0, largest)
-        order = tuple(np.argsort(self.q, kind="stable").tolist())
+        order = np.argsort(self.q, kind="stable")
         return RecursiveLaw(view.grid, told_apart, self.tree, nodes, order)
 
 
@@ -242,13 +242,12 @@ class RecursiveLaw:
     records: ToldApart
     tree: Node
     nodes: dict[Node, JointExp]
-    order: tuple[int, ...]
+    order: Ints
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        steps = np.empty(len(self.order), dtype=np.int64)
-        steps[list(self.order)] = np.array(self.draw_cuts(bits)) >> self.records.shift
-        return tuple(self.grid.decode(steps))
+        steps = np.array(self.draw_cuts(bits)) >> self.records.shift
+        return values_in_order(self.grid, steps, self.order)
 
     def draw_cuts(self, bits: Bits) -> tuple[int, ...]:
         """One draw of all cuts, in ascending order."""
@@ -267,7 +266,7 @@ class RecursiveLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability that exactly these values are released, summed over all labels."""
-        steps = steps_of(self.grid, values, len(self.order))[list(self.order)].tolist()
+        steps = steps_of(self.grid, values, len(self.order))[self.order].tolist()
         labels = range(1 << self.records.shift)
         if len(labels) ** len(steps) > MOST_SUMMED:
             raise InvalidValue(

@@ -197,7 +197,7 @@ def build(
     objection = mechanism.profile.objection(name, budget)
     if objection:
         others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
-        told = f"those that do: {', '.join(others)}" if others else "no mechanism does"
-        raise InvalidValue(f"{objection}; {told}")
+        able = f"those that do: {', '.join(others)}" if others else "no mechanism does"
+        raise InvalidValue(f"{objection}; {able}")
     built: Mechanism = mechanism(q=q, budget=budget, size=size)
     return built

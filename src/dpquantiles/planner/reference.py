@@ -7,7 +7,6 @@ a seeded generator.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -165,7 +164,7 @@ class Sample(Reference):
     """Records drawn at random from a single piece, always the same ones for the same seed."""
 
     drawn: int = 0
-    """How many were drawn; if `n` is smaller, only every so many-th record is kept."""
+    """How many were drawn; if `n` is smaller, records are left out at equal distances."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_DRAWN))
@@ -212,29 +211,6 @@ def _scaled(i: Ints, width: Ints, count: Ints) -> Ints:
     return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
 
 
-def even(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records evenly spaced over a run of steps."""
-    return Reference(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
-
-
-def smooth(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records drawn at random from a run of steps."""
-    return Sample(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
-
-
-def clustered(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records in narrow clusters of unequal size, far apart."""
-    count = min(CLUSTERS, steps)
-    width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
-    return Reference(n, grid, words, _apart(count, first, steps, width, seed), seed=seed)
-
-
-def tied(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records on a few values, with an unequal number on each."""
-    pieces = _apart(min(TIES, steps), first, steps, 1, seed)
-    return Reference(n, grid, words, pieces, seed=seed)
-
-
 def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[Piece, ...]:
     """Pieces at equal distances; their shares follow no pattern that quantiles could match."""
     places = [first + steps * (2 * k + 1) // (2 * count) for k in range(count)]
@@ -245,12 +221,13 @@ def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[P
 Shape = Literal["even", "smooth", "clustered", "tied"]
 """The shapes that data may be assumed to have."""
 
-SHAPES: dict[Shape, Callable[[int, Grid, int, int, str, int], Reference]] = {
-    "even": even,
-    "smooth": smooth,
-    "clustered": clustered,
-    "tied": tied,
+SHAPES: dict[Shape, str] = {
+    "even": "evenly spread over",
+    "smooth": "drawn at random from",
+    "clustered": "in {} narrow clusters over",
+    "tied": "tied on {} values over",
 }
+"""A description of each shape, with the number of clusters or ties."""
 
 
 def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0) -> Reference:
@@ -258,15 +235,17 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0)
 
     References with other seeds differ only by chance.
     """
-    make = SHAPES[require.choice(SHAPES, data=shape)]
+    words = SHAPES[require.choice(SHAPES, data=shape)]
     first, steps, where = part(grid, spread)
-    detail = {
-        "even": "evenly spread over",
-        "smooth": "drawn at random from",
-        "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
-        "tied": f"tied on {min(TIES, steps)} values over",
-    }[shape]
-    return make(n, grid, first, steps, f"records {detail} {where}", seed)
+    pieces: tuple[Piece, ...] = (Piece(1.0, first, steps),)
+    if shape == "clustered":
+        count = min(CLUSTERS, steps)
+        width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
+        pieces = _apart(count, first, steps, width, seed)
+    elif shape == "tied":
+        pieces = _apart(min(TIES, steps), first, steps, 1, seed)
+    family = Sample if shape == "smooth" else Reference
+    return family(n, grid, f"records {words.format(len(pieces))} {where}", pieces, seed=seed)
 
 
 def part(grid: Grid, spread: Any) -> tuple[int, int, str]:

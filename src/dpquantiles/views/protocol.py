@@ -31,7 +31,7 @@ class SortedView(Protocol):
         """How many records lie below, and how many at or below, each step."""
 
 
-def _nothing() -> Ints:
+def _empty() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
@@ -44,7 +44,7 @@ class Demand:
     """
 
     runs: tuple[range, ...] = ()
-    steps: Ints = field(default_factory=_nothing)
+    steps: Ints = field(default_factory=_empty)
 
     @classmethod
     def everything(cls, n: int) -> "Demand":
@@ -58,7 +58,7 @@ class Demand:
     def index(self) -> Ints:
         """All positions, ascending."""
         runs = [np.arange(run.start, run.stop, dtype=np.int64) for run in self.runs]
-        return np.concatenate([*runs, _nothing()])
+        return np.concatenate([*runs, _empty()])
 
 
 def merged(runs: list[range]) -> tuple[range, ...]:

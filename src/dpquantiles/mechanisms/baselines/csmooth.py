@@ -35,7 +35,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
-from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile, values_in_order
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import merged
@@ -159,9 +159,9 @@ class CSmooth(Mechanism):
         _require_even_spacing(view.grid)
         windows = self._windows(view.n, view.grid.size)
         answers = [_answer(view, window, bits) for window in windows]
-        steps = np.empty(len(answers), dtype=np.int64)
-        steps[np.argsort(self.q, kind="stable")] = np.sort(answers)
-        return self.released(view, bits, view.grid.decode(steps), size=view.n)
+        order = np.argsort(self.q, kind="stable")
+        values = values_in_order(view.grid, np.sort(answers), order)
+        return self.released(view, bits, values, size=view.n)
 
     def _windows(self, n: int, points: int) -> list[Window]:
         """The windows of (2) for ascending q."""
