@@ -11,12 +11,12 @@ import numpy as np
 from dpquantiles import by_group, results, written
 from dpquantiles.by_group import Grouping
 from dpquantiles.entropy import Bits
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import InvalidValue, unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Description, GroupedRelease, Release
-from dpquantiles.sources.frames import backend_of
+from dpquantiles.sources.engine import backend_of
 from dpquantiles.sources.source import (
     Opened,
     Source,
@@ -70,6 +70,11 @@ def open_job(job: Job) -> tuple[Opened, Grouping | None]:
     if not job.takes_table:
         return open_data(job.data, job.columns[0], stated), None
     opened = open_whole(job.data, stated)
+    if opened.is_text and job.columns[0] in job.by:
+        raise InvalidValue(
+            "by must name other columns than the one whose quantiles are wanted: the keys of CSV "
+            f"files are text, got {job.columns[0]!r} for both"
+        )
     if job.units.column is not None:
         require_units(opened.table, job.units.column)
     return opened, Grouping.of(job, opened.table) if job.by else None
@@ -108,7 +113,7 @@ def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
             continue
         n: int | None = 0
         if job.budget.neighbors is Neighbors.SWAP:
-            n = None if job.units.column else opened.rows(column.source)
+            n = None if job.units.column else opened.rows()
         if n is not None:
             nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
             _draw(job, FilledView(nobody, 0, n), column, random.Random(0))

@@ -1,4 +1,4 @@
-"""Public parameters that were typed as text: they become values once a column's type is known."""
+"""Public parameters typed as text, which become values once the type of the column is known."""
 
 import csv
 import difflib
@@ -17,7 +17,7 @@ from dpquantiles.sources.tables import nearest
 from dpquantiles.views import MISSING_POLICIES
 
 SPANS = frozenset({"date", "datetime", "timedelta"})
-"""Types whose distances are lengths of time."""
+"""Types in which the distance between two values is a length of time."""
 
 EXAMPLES = {
     "int": "18",
@@ -31,7 +31,7 @@ EXAMPLES = {
 
 
 def value(text: str, kind: Kind, parameter: str) -> Any:
-    """A parameter in the type of a column."""
+    """The value of a parameter, in the type of the column."""
     parsed = _parse(text, kind)
     if parsed is None:
         raise InvalidValue(
@@ -42,7 +42,7 @@ def value(text: str, kind: Kind, parameter: str) -> Any:
 
 
 def _parse(text: str, kind: Kind) -> Any:
-    """A value, or None; a clock reading is one in the time zone of the column."""
+    """A value, or None. A datetime without a time zone is in the time zone of the column."""
     parsed = parse(text.strip(), kind.name)
     if isinstance(kind, Datetime) and parsed is not None and parsed.tzinfo is None:
         return parsed.replace(tzinfo=kind.zone)
@@ -50,7 +50,7 @@ def _parse(text: str, kind: Kind) -> Any:
 
 
 def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
-    """The grid of a column of this type, from bounds and resolution."""
+    """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
     return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
 
@@ -67,7 +67,7 @@ def _step(text: str, kind: Kind) -> Any:
 
 
 def missing_policy(text: str, kind: Kind) -> Any:
-    """A policy for missing values, or a value of the column's type that stands in for them."""
+    """A policy for missing values, or a value of the column's type that replaces them."""
     if text in MISSING_POLICIES:
         return text
     stand_in = _parse(text, kind)
@@ -82,7 +82,7 @@ def missing_policy(text: str, kind: Kind) -> Any:
 
 
 def keys(text: str, columns: KeyColumns) -> list[tuple[Any, ...]]:
-    """Keys of a CSV file with a column for each part, or of a list with commas between."""
+    """Keys from a CSV file with a column for each part, or from a list separated by commas."""
     if text.lower().endswith(".csv") or Path(text).exists():
         rows = _read_rows(Path(text), columns.by)
     elif len(columns.by) == 1:
@@ -108,7 +108,7 @@ def _read_rows(path: Path, by: Sequence[str]) -> list[list[str]]:
 
 
 def _part(text: str, type_name: str) -> Any:
-    """One part of a key in the type of its column; text that does not fit stays text."""
+    """One part of a key, in the type of its column. Text that does not fit stays text."""
     if type_name == "str":
         return text
     parsed = parse(text.strip(), type_name)

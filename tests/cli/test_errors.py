@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpquantiles.cli import main, screen
-from dpquantiles.sources import files, named
+from dpquantiles.sources import files
 from tests.cli.conftest import Command
 
 
@@ -142,7 +142,6 @@ def test_a_directory(run: Command, tmp_path: Path) -> None:
 def test_a_missing_library(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     monkeypatch.setattr(files, "find_spec", lambda _: None)
-    monkeypatch.setattr(named, "find_spec", lambda _: None)
     command = ("release", tmp_path / "x.parquet", "-c", "x", "-q", "0.5", "-e", "1")
     assert_refused(run, "pip install 'dpquantiles[pyarrow]'", *command)
 

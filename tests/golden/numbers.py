@@ -42,7 +42,6 @@ from dpquantiles.privacy import (
     PureDP,
     composition,
     conversions,
-    rounding,
 )
 from dpquantiles.privacy.filters import Filter
 from dpquantiles.privacy.spending import Part, Spending
@@ -76,7 +75,7 @@ def of_numbers() -> Iterator[Case]:
 
 
 def _privacy() -> Iterator[Case]:
-    yield from table(rounding.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
+    yield from table(conversions.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
     calls = (1, 2, 7, 30)
     yield from table(conversions.composed_delta, (0.05, 0.5, 3.0), (0.05, 0.5, 1.0), calls)
     yield from table(conversions.per_call_epsilon, (0.1, 1.0), (1e-9, 1e-5, 0.5), calls)

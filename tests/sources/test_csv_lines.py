@@ -8,8 +8,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources.duckdb import quoted
-from dpquantiles.sources.files import read_column
-from dpquantiles.sources.named import Named
+from dpquantiles.sources.files import Named, read_column
 from dpquantiles.sources.source import open_whole
 
 LINES = {

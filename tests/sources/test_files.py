@@ -13,8 +13,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.errors import MissingBackend
 from dpquantiles.sources import files
-from dpquantiles.sources.files import read_column
-from dpquantiles.sources.named import Named
+from dpquantiles.sources.files import Named, read_column
 
 LIBRARIES = ("pyarrow", "polars")
 

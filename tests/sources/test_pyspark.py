@@ -4,13 +4,14 @@ import re
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pytest
 
 from dpquantiles.grid import default_grid
-from dpquantiles.kinds import REAL
+from dpquantiles.kinds import REAL, Datetime
 from dpquantiles.sources.bins import Even
 from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.tables import Table
@@ -108,3 +109,12 @@ def test_a_view_that_needs_many_ranges(engine: ModuleType, spark: Any) -> None:
     np.testing.assert_array_equal(view.order_statistics(index), steps)
     assert view.scans == 2
     assert asked[0] > engine.COMPILED
+
+
+def test_points_in_time_are_in_the_zone_that_the_session_has_now(
+    engine: ModuleType, session: Any
+) -> None:
+    for zone in ("Asia/Tokyo", "Europe/Berlin"):
+        session.conf.set("spark.sql.session.timeZone", zone)
+        table = Table(nw.from_native(session.sql("SELECT timestamp_micros(0) AS x")))
+        assert engine.Spark().numbers(table, "x").kind == Datetime(ZoneInfo(zone))

@@ -21,9 +21,9 @@ import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.sources import engine, relations
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import InMemory
-from dpquantiles.sources.named import Named
+from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source, open_data
 from dpquantiles.sources.tables import Table, find_table, nearest, open_table
 
@@ -50,7 +50,7 @@ def test_tables_are_opened_by_their_schema(table: Any) -> None:
     assert open_table(opened) is opened
     assert opened.select(["name"]).names == ("name",)
     assert isinstance(
-        open_data(table, "salary").source("salary"), LazyColumn if opened.lazy else InMemory
+        open_data(table, "salary").source("salary"), LazyColumn if opened.lazy else TypedColumn
     )
 
 

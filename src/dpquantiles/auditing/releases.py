@@ -31,7 +31,7 @@ from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import AUTO
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from dpquantiles.results import Release
-from dpquantiles.sources import frames
+from dpquantiles.sources import tables
 
 BOUNDS = (0, 4)
 PAIRS = {
@@ -138,7 +138,7 @@ def _single(subject: str, options: dict[str, Any]) -> Drawn:
 def _by_group() -> Iterator[Drawn]:
     """JointExp and the selection of groups, many at once, where a library for tables is there."""
     try:
-        backend = frames.any_backend()
+        backend = tables.any_backend()
     except MissingBackend:
         return
     for relation in Neighbors:
@@ -156,7 +156,7 @@ def _draw_groups(backend: str, options: dict[str, Any], records: Records, count:
     while len(drawn) < count:
         keys = list(range(min(GROUPS, count - len(drawn))))
         columns = {"x": list(records) * len(keys), "g": np.repeat(keys, len(records)).tolist()}
-        table, by = frames.frame(columns, backend), {"column": "x", "by": "g", "keys": keys}
+        table, by = tables.frame(columns, backend), {"column": "x", "by": "g", "keys": keys}
         release: Any = api.quantiles(table, **{"bounds": BOUNDS, **by, **options})
         sizes: Any = release.provenance.get("sizes", [0] * len(release.keys))
         shown = zip(release.keys, release.values, sizes, strict=True)

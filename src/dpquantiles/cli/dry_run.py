@@ -25,7 +25,7 @@ def show_dry_run(job: Job) -> None:
     opened, grouping = open_job(job)
     check_drawable(job, opened, grouping)
     ((name, column),) = declared_columns(job, opened).items()
-    rows = opened.rows(column.source) if column and _rows_are_public(job) else None
+    rows = opened.rows() if column and _rows_are_public(job) else None
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
     screen.result(_report(job, column, rows))

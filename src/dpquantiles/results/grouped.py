@@ -6,8 +6,7 @@ from itertools import chain
 from typing import Any
 
 from dpquantiles.kinds import named
-from dpquantiles.results.release import Release
-from dpquantiles.results.result import FORMAT, Answers
+from dpquantiles.results.release import FORMAT, Answers, Release
 
 Key = tuple[Any, ...]
 
@@ -72,7 +71,7 @@ class GroupedRelease(Answers):
 
     def _quantile_names(self) -> dict[float, str]:
         """A column's name for each quantile, such as q0.5: with all digits where few do not do."""
-        from dpquantiles.sources.frames import free_name
+        from dpquantiles.sources.tables import free_name
 
         few = {q: f"q{q:.10g}" for q in self.q}
         apart = len(set(few.values())) == len(few)
@@ -87,10 +86,10 @@ class GroupedRelease(Answers):
         return self._frame(self.wide(), backend)
 
     def _frame(self, columns: dict[str, list[Any]], backend: str | None) -> Any:
-        from dpquantiles.sources import frames
+        from dpquantiles.sources import tables
 
         named = {name: _of_one_type(columns[name]) for name in self.by}
-        return frames.frame(columns | named, backend or self.backend or frames.any_backend())
+        return tables.frame(columns | named, backend or self.backend or tables.any_backend())
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""

@@ -1,11 +1,11 @@
 """What scans ask an engine to compute: bins of values, and whether values lie in ranges.
 
-Bins are small integers to group by. A map from values to bins is double arithmetic that never
-overflows, never raises and does not decrease. Only speed depends on that: a bin comes back with its
-own least and greatest value, and bins that overlap are joined (see `dpquantiles.sources.lazy`).
+Bins are small integers to group by. A map from values to bins uses doubles, never overflows, never
+raises, and should not decrease. If it did, only speed would suffer, because each bin is returned
+with its least and greatest value, and overlapping bins are joined (see `dpquantiles.sources.lazy`).
 
-A filter by ranges compares the value itself, not its bin, so that engines can skip what it rules
-out. NaN compares as the greatest number or not at all, so an upper end leaves it out.
+A filter by ranges compares the value itself, not its bin, so that engines can skip blocks of rows.
+Engines treat NaN as the greatest number, or as equal to none, so an upper end leaves it out.
 """
 
 import math
@@ -24,21 +24,21 @@ VALUE = "x"
 """The column of values in the frame that is scanned."""
 
 Range = tuple[Any, Any]
-"""The least and the greatest value of what is wanted, both included."""
+"""The least and the greatest value of a range, both included."""
 
 Written = TypeVar("Written")
 
 BINS = 1 << 15
-"""The most bins of one scan. More would fetch less, but no longer fit in the caches of CPUs."""
+"""The most bins of one scan. More bins would fetch fewer values, but not fit in CPU caches."""
 
 MOST_NUMBERS = 1 << 16
-"""Up to this many whole numbers get a bin each, and then nothing is left to fetch."""
+"""Up to this many whole numbers get a bin each, so that nothing is left to fetch."""
 
 EVEN = 2.0**32
-"""Ranges of numbers up to this width get bins of one width; beyond, bins that widen."""
+"""Ranges up to this width get bins of equal width, wider ranges get bins that widen."""
 
 MOST = {True: 2.0**56, False: 2.0**40}
-"""Up to this magnitude whole and real numbers get bins of their own where bins widen."""
+"""Bins that widen end at this magnitude: the first for whole numbers, the second for others."""
 
 HALVINGS = 4
 """How many times the square root is taken."""
@@ -49,24 +49,25 @@ FOCUS = (-16_436 * DAY, 47_482 * DAY)
 
 
 class Map(Protocol):
-    """A map from positions to bins in two steps, the first of which becomes a column.
+    """A map from positions to bins in two steps.
 
-    Engines compute an expression anew wherever it is used, but a column once.
+    The result of the first step becomes a column, because engines compute a column once, but an
+    expression again in each place where it is used.
     """
 
     def prepared(self, position: Any) -> Any:
-        """The first step as an expression, which becomes a column of its own."""
+        """The first step, as an expression."""
 
     def bin(self, position: Any, prepared: Any) -> Any:
         """The bin of a position, as an expression."""
 
     def sql(self, position: str) -> str:
-        """The bin of a position that is not missing, in SQL."""
+        """The bin of a position that is not missing, as SQL."""
 
 
 @dataclass(frozen=True)
 class Even:
-    """Bins of equal width between two ends; what lies outside shares the bins at the ends."""
+    """Bins of equal width between two ends. Positions outside fall into the first or last bin."""
 
     low: float
     high: float
@@ -74,7 +75,7 @@ class Even:
 
     @property
     def helps(self) -> bool:
-        """Whether doubles can tell its ends apart well enough to divide by their distance."""
+        """Whether the ends are far enough apart to divide by their distance in doubles."""
         return 1e-280 < self.high - self.low < math.inf
 
     def prepared(self, position: Any) -> Any:
@@ -96,20 +97,20 @@ class Even:
 
     @property
     def _line(self) -> tuple[float, float]:
-        """Where bins start, and bins per unit."""
+        """The start of the first bin, and the number of bins per unit."""
         width = self.high - self.low
-        # A little lower than the low end: some databases raise where a product underflows.
+        # Start a little below the low end, because some databases raise if a product underflows.
         start = self.low - width * 2.0**-60
-        # A little less than all bins, so that the high end falls into the last.
+        # Scale to a little less than all bins, so that the high end falls into the last one.
         return start, self.bins * (1 - 2.0**-40) / width
 
 
 @dataclass(frozen=True)
 class Roots:
-    """Bins of equal width of the sixteenth root, on both sides of zero, of magnitudes to `most`.
+    """Bins of equal width of the sixteenth root, on both sides of zero, for magnitudes to `most`.
 
-    Such bins have nearly one ratio over many decades, as those of a logarithm would; but square
-    roots are cheaper on Spark and in Polars, exact to the last bit, and take zero as it is.
+    The ends of such bins have nearly the same ratio over many decades, as with a logarithm. But
+    square roots are cheaper in Spark and Polars, exact to the last bit, and defined for zero.
     """
 
     most: float
@@ -139,7 +140,7 @@ class Roots:
 
 
 class Pieces(NamedTuple):
-    """Even bins inside each of several ranges, in ascending order."""
+    """Bins of equal width in each of several ascending ranges."""
 
     pieces: Sequence[Even]
 
@@ -153,7 +154,7 @@ class Pieces(NamedTuple):
         return position
 
     def bin(self, position: Any, prepared: Any) -> Any:
-        """By halves, so that a row meets few comparisons."""
+        """Find the piece by halving, so that each row needs few comparisons."""
         if len(self.pieces) == 1:
             (piece,) = self.pieces
             return piece.bin(position, piece.prepared(prepared))
@@ -170,18 +171,18 @@ class Pieces(NamedTuple):
 
     @property
     def _halves(self) -> tuple["Pieces", "Pieces", float, int]:
-        """Two halves, where the lower one ends, and how many bins it has."""
+        """The two halves, the end of the lower one, and its number of bins."""
         lower, upper = halves(self.pieces)
         return Pieces(lower), Pieces(upper), lower[-1].high, sum(piece.bins for piece in lower)
 
 
 def double(number: float) -> str:
-    """A double in SQL, exactly."""
+    """A double as SQL, exactly."""
     return f"CAST('{number!r}' AS DOUBLE)"
 
 
 def first_map(grid: Grid, tick: Fraction) -> Map:
-    """The bins of the first scan, from public numbers; `tick` is what a position counts."""
+    """The bins of the first scan, from public numbers. `tick` is one unit of position."""
     scale = measure(grid.kind) / tick
     ends = (grid.kind.number(end, "grid") for end in grid.decode(np.array([0, grid.size - 1])))
     low, high = (Fraction(end) for end in ends)
@@ -198,7 +199,7 @@ def first_map(grid: Grid, tick: Fraction) -> Map:
 
 
 def halves(parts: Sequence[Written]) -> tuple[Sequence[Written], Sequence[Written]]:
-    """The first half of several parts, and the rest."""
+    """The first half of a list of parts, and the rest."""
     return parts[: len(parts) // 2], parts[len(parts) // 2 :]
 
 
@@ -207,7 +208,8 @@ def first_that_reaches(
 ) -> Any:
     """The low end of the first range that does not end below the value, as an expression.
 
-    Where the value is at most an end, `choose` takes the first of two expressions, else the second.
+    `choose` makes an expression from an end and two others: the first of them if the value is at
+    most the end, otherwise the second.
     """
     if len(ends) == 1:
         return ends[0][0]
@@ -217,7 +219,7 @@ def first_that_reaches(
 
 
 def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
-    """The rows in ranges, for engines that evaluate only the branch that a row takes."""
+    """The rows in these ranges, for engines that evaluate only the branch that a row takes."""
     value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
     inside = (value >= ends[0][0]) & (value <= ends[-1][1])
     if len(ends) > 1:
@@ -228,10 +230,10 @@ def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
 
 
 def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
-    """The rows in ranges, for engines that evaluate every branch for every row."""
-    value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
-    inside = [(value >= low) & (value <= high) for low, high in ends]
-    while len(inside) > 1:  # by pairs, because engines limit how deep an expression may nest
+    """The rows in these ranges, for engines that evaluate every branch for every row."""
+    value = nw.col(VALUE)
+    inside = [(value >= _literal(low)) & (value <= _literal(high)) for low, high in ranges]
+    while len(inside) > 1:  # join pairs, because engines limit the depth of expressions
         pairs = zip(inside[::2], inside[1::2], strict=False)
         inside = [first | second for first, second in pairs] + inside[len(inside) & ~1 :]
     return frame.filter(inside[0])

@@ -1,10 +1,10 @@
 """Values written as text, in the cells of a CSV file or on a command line.
 
-Text has no type. A stated one rules; otherwise the type is the one that most cells fit, the
-narrower where two fit equally well (whole numbers before numbers, dates before datetimes). Either
-way a column's type counts as public, as the schema of a Parquet file does: state it where even
-that must not depend on the records. Within a type no single cell matters to anything but its own
-record: what does not fit counts as missing and never raises.
+Text has no type. A column has the stated type or, if none is stated, the type that most of its
+cells fit; if two types fit equally well, it is the narrower one (whole numbers before numbers,
+dates before datetimes). Either way, the type of a column counts as public, like the schema of a
+Parquet file. State it if it must not depend on the records. Once the type is fixed, a cell affects
+only its own record: a cell that does not fit counts as missing and never raises.
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.memory import TypedColumn
 
 MISSING = frozenset({"", "na", "nan", "null", "none", "n/a"})
-"""What stands for a missing value, in lower case."""
+"""Cells that mean a missing value, in lower case."""
 
 _SHAPES = re.compile(
     r"""(?P<int>[+-]?\d+)
@@ -40,7 +40,7 @@ _FITTING = {
     "date": ("date",),
     "datetime": ("date", "datetime"),
 }
-"""Types that are recognized in text, narrower first, and the shapes of cells that fit them."""
+"""Types that are recognized in text, narrower ones first, and the shapes of cells that fit."""
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
 _TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), False)
@@ -49,7 +49,7 @@ _N = r"\d+(?:\.\d+)?"
 _DURATIONS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # 1:30, 2 days, 3:04:05.5, and -1 day, 23:00:00, where the sign is that of the days alone
+        # 1:30, "2 days, 3:04:05.5" and "-1 day, 23:00:00", where only the days are negative
         r"(?:(?P<days>[+-]?\d+) days?,? \+?|(?P<sign>[+-]))?"
         rf"(?P<hours>\d+):(?P<minutes>\d\d)(?::(?P<seconds>{_N}))?",
         # ISO 8601: P1DT2H30M
@@ -110,7 +110,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
 
 
 def parse(text: str, type_name: str) -> Any:
-    """The value of a type that text stands for; None where it stands for none."""
+    """The value that text stands for in a type; None if it stands for none."""
     try:
         return _PARSERS[type_name](text)
     except (ValueError, ArithmeticError):
@@ -125,10 +125,10 @@ def looks_like_a_value(text: str) -> bool:
 def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) -> TypedColumn:
     """The values of a column of text.
 
-    With a stated type nothing that the cells hold can raise: what does not fit is missing. Without
-    one, a column most of which is of no type at all is a column of text, a TypeError.
+    If a type is stated, no cell can raise: cells that do not fit are missing. If none is stated and
+    most cells fit no type at all, the column holds text, which is a TypeError.
     """
-    # Columns repeat themselves, so each distinct cell is parsed once.
+    # Cells often repeat, so each distinct one is parsed only once.
     present = {c: n for c, n in Counter(cells).items() if c.lower() not in MISSING}
     name = type_name or _likeliest(present)
     parsed = {cell: parse(cell, name) for cell in present}
@@ -140,13 +140,13 @@ def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) 
         )
     records = np.empty(len(cells), dtype=object)
     records[:] = [parsed.get(cell) for cell in cells]
-    # Datetimes share one name, but whether they have a zone, and which, is part of their type.
+    # The time zone is part of the type of datetimes, and the name of the type does not tell it.
     kind = infer(records) if name == "datetime" and fitting else BY_NAME[name]
     return TypedColumn(_compact(records, kind), kind, of_kind(kind))
 
 
 def _likeliest(present: Mapping[str, int]) -> str:
-    """The type that most cells fit, the first of `_FITTING` where several do."""
+    """The type that most cells fit; the first in `_FITTING` if there are several."""
     if not present:
         return "float"
     shapes: Counter[str | None] = Counter()
@@ -157,7 +157,7 @@ def _likeliest(present: Mapping[str, int]) -> str:
 
 
 def _compact(records: NDArray[Any], kind: Kind) -> NDArray[Any]:
-    """The records as a typed array, masked where missing; decimals stay objects."""
+    """The records as a typed array, with missing ones masked. Decimals stay Python objects."""
     if isinstance(kind, DecimalUnits):
         return records
     numbers, missing = kind.numbers(records)

@@ -1,14 +1,14 @@
-"""Engines of data: how lazy tables are read where they live, and what every engine promises.
+"""Engines: how lazy tables are read where their data are, and what every engine guarantees.
 
-Each engine has a module with a subclass of `Engine`, and a line in `ENGINES`. They all promise that
-no value of any record makes a query fail, that errors quote nothing of the data, and that choices
-follow from schemas and plans alone, which are public.
+Each engine has a module with a subclass of `Engine`, and a line in `ENGINES`. Every engine
+guarantees that no value of a record makes a query fail, that errors quote no data, and that all
+choices depend only on schemas and plans, which are public.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib import import_module
@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
-from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed
-from dpquantiles.failures import is_interrupt
+from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed, is_interrupt
 from dpquantiles.kinds import Domain, Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, by_halves
-from dpquantiles.sources.tables import Table, domain_of
+from dpquantiles.sources.tables import BACKENDS, Table, domain_of
 from dpquantiles.views.protocol import Ints
 
 ENGINES = {
@@ -35,16 +34,16 @@ ENGINES = {
     "ibis": "ibis.Ibis",
     "dask": "dask.Dask",
 }
-"""By Narwhals' name of an engine, the module here and the class in it."""
+"""The module and the class of each engine, by the name that Narwhals gives it."""
 
 BIN, MISSING = "bin", -1
 """The column of bins, and the bin of missing values."""
 
 COUNT, LOW, HIGH = "count", "low", "high"
-"""The columns of a frame grouped by bins: its size, its least and its greatest value."""
+"""The columns of a frame grouped by bins: the size, least and greatest value of each bin."""
 
 POSITION = "p"
-"""The column of positions, where values do not cast to them."""
+"""The column of positions, for values that cannot be cast to positions."""
 
 _DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}
 _DTYPES |= {"timedelta": "m8[us]", "decimal": "O"}
@@ -68,75 +67,99 @@ def _engine(place: str) -> "Engine":
     return engine
 
 
+def backend_of(table: Table) -> str:
+    """The library for the results from a table: its own, or the one that collects its rows."""
+    if table.lazy:
+        return engine_of(table).backend
+    return table.engine if table.engine in BACKENDS else "pyarrow"
+
+
 def safe(table: Table, columns: Sequence[str]) -> Table:
     """The same rows, with values in these columns that can be compared, hashed and collected.
 
-    Tables in memory are safe as they are, because `kinds` converts them record by record.
+    Tables in memory stay as they are, because `kinds` converts their records one by one.
     """
     return engine_of(table).safe(table, columns) if table.lazy else table
 
 
+@contextmanager
+def pinned(table: Table) -> Iterator[Table]:
+    """The same rows, which do not change while the body runs."""
+    if not table.lazy:
+        yield table
+        return
+    with engine_of(table).pinned(table.frame) as frame:
+        yield replace(table, frame=frame)
+
+
 class Engine(ABC):
-    """One engine. Frames are lazy frames of Narwhals; `native` is what they wrap."""
+    """One engine. A `frame` is a lazy frame of Narwhals, and `native` the object that it wraps."""
 
     name: str
-    """What messages call it."""
+    """The name of the engine in messages."""
     extra: str
-    """The extra of this package that installs what it needs."""
+    """The extra of this package that installs the libraries it needs."""
     backend = "pyarrow"
-    """The library that holds what is collected."""
+    """The library that holds collected rows."""
 
     @abstractmethod
     def safe(self, table: Table, columns: Sequence[str]) -> Table:
         """The same rows, where each value of these columns can be compared, hashed and collected.
 
-        Values that only some engines can hold are clamped, one by one, and all others stay exactly
-        what they are. Doing it twice changes nothing.
+        Values that only some engines can hold are clamped, one by one. All others stay exactly as
+        they are. Calling this twice changes nothing more.
         """
 
     @abstractmethod
     def numbers(self, table: Table, column: str) -> "Numbers":
-        """A safe column as it is scanned; InvalidType where its type has no quantiles here."""
+        """A safe column in the form that is scanned; InvalidType if its type is not supported."""
 
     @abstractmethod
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
-        """The rows that have keys in all these columns, with codes in place of the keys.
+        """The rows that have keys in all these columns, with the keys replaced by codes.
 
-        A code is a plain value, different for different keys, that can always be collected.
+        A code is a plain value that can always be collected. Different keys have different codes.
         """
 
     @abstractmethod
     def bound_rows(
         self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
     ) -> Table:
-        """At most `rows` rows of every unit, chosen as `dpquantiles.sources.units` says."""
+        """At most `rows` rows of each unit, chosen as `dpquantiles.sources.units` describes."""
 
     @abstractmethod
     def is_derived(self, native: Any) -> bool:
-        """Whether rows are computed from more than one row each, or by chance, so that two runs may
-        differ; the plan alone tells, and when in doubt they are.
+        """Whether two runs of a query may give different rows, judging by its plan alone.
+
+        That is so if a row depends on more than one row of a table, or on chance. When in doubt,
+        the answer is yes.
         """
 
     @abstractmethod
     def kept(self, native: Any) -> AbstractContextManager[Any]:
-        """The rows of a query computed once, and kept until the context ends, whatever happens."""
+        """Compute the rows of a query once, and keep them until the context ends."""
 
     def transaction(self, native: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
-        """A context in which all scans see one state of all tables, where the engine has such."""
+        """A context in which all scans see the same state of all tables, if the engine has one."""
         return nullcontext()
+
+    def dtype(self, table: Table, column: str) -> Any:
+        """The type of a column as Narwhals calls it."""
+        return table.dtype(column)
 
     def domain(self, table: Table, column: str) -> Domain:
         """What the declared type of a column can hold."""
-        return domain_of(table.dtype(column))
+        return domain_of(self.dtype(table, column))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
-        """The rows whose `VALUE` lies in one of these ascending ranges, by a filter on the value
-        itself, so that the engine can skip what it rules out.
+        """The rows whose `VALUE` lies in one of these ascending ranges.
+
+        The filter compares the value itself, so that the engine can skip blocks of rows.
         """
         return by_halves(frame, ranges)
 
     def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
-        """Count rows by bins: one row for each bin with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+        """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
         position, value = numbers.position, nw.col(VALUE)
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
         place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
@@ -146,22 +169,22 @@ class Engine(ABC):
         return binned.group_by(BIN).agg(nw.len().alias(COUNT), least, greatest)
 
     def collect(self, frame: Any) -> Any:
-        """Run a query, and bring its rows here."""
+        """Run a query and fetch its rows."""
         return frame.collect(backend=self.backend)
 
     def collected(self, frame: Any) -> Any:
-        """The rows of a query; ScanFailed, which quotes nothing, where the engine fails."""
+        """Run a query and fetch its rows; ScanFailed, which quotes no data, if the engine fails."""
         with self.failure_reported():
             return self.collect(frame)
 
     @contextmanager
     def pinned(self, frame: Any) -> Iterator[Any]:
-        """The same rows, which stand still while the body runs.
+        """The same rows, which do not change while the body runs.
 
-        All scans of one release must see one set of records. Databases read them in a transaction.
-        What is computed from tables rather than read from them, such as groups, joins and samples,
-        may come out differently at each run, so it is computed once and kept. What no engine keeps,
-        such as files that are replaced, is found by comparing scans, and refused.
+        All scans of one release must see the same records. Databases read them in a transaction.
+        Rows that are computed from tables, such as groups, joins and samples, may be different in
+        each run, so they are computed once and kept. Other changes, such as files that are
+        replaced, are noticed by comparing scans, and then the release is refused.
         """
         with ExitStack() as stack:
             with self.failure_reported():
@@ -180,7 +203,7 @@ class Engine(ABC):
                 yield rows
 
     def require_same(self, *, same: bool) -> None:
-        """Refuse to go on where one scan contradicts another."""
+        """Stop if one scan contradicts another."""
         if not same:
             raise ScanFailed(
                 f"the data in {self.name} changed between two scans, so nothing was released; "
@@ -189,7 +212,7 @@ class Engine(ABC):
 
     @contextmanager
     def failure_reported(self) -> Iterator[None]:
-        """Replace errors of the engine by ones that quote nothing of the data."""
+        """Replace errors of the engine by errors that quote no data."""
         try:
             yield
         except SystemExit:
@@ -210,7 +233,7 @@ class Engine(ABC):
 
 
 class Counts(NamedTuple):
-    """Bins that hold records, in no particular order, and how many records are missing."""
+    """The bins that hold records, and the number of missing records."""
 
     low: Any
     """The least value of each bin, as a Narwhals series."""
@@ -226,14 +249,17 @@ def plain(series: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as it is scanned: values that compare, and positions, doubles in the same order."""
+    """A column in the form that is scanned: values, and their positions.
+
+    Values can be compared. Positions are doubles in the same order.
+    """
 
     frame: Any
-    """A lazy frame with the column `VALUE`, and `POSITION` where values do not cast to doubles."""
+    """A lazy frame with the column `VALUE`, and `POSITION` if values do not cast to doubles."""
     kind: Kind
     engine: Engine
     tick: Fraction = Fraction(1)
-    """What a position counts: a plain number, or microseconds."""
+    """The size of one unit of position: a plain number, or microseconds."""
     array: Callable[[Any], NDArray[Any]] = plain
     """Collected values as an array that a kind can read."""
     locate: Callable[[Any], float] = float
@@ -257,7 +283,7 @@ class Numbers:
         return value.is_null() | value.is_nan() if dtype.is_float() else value.is_null()
 
     def count_bins(self, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
-        """Scan once: the size, the least and the greatest value of each bin; within ranges only."""
+        """Scan once for the size, least and greatest value of each bin, in these ranges only."""
         with self.engine.failure_reported():
             frame = self.frame if ranges is None else self.engine.keep(self.frame, ranges)
             rows = self.engine.collect(self.engine.grouped(self, frame, bins)).sort(BIN)
@@ -268,7 +294,7 @@ class Numbers:
             return Counts(present[LOW], present[HIGH], counts[absent:], missing)
 
     def fetch(self, ranges: Sequence[Range]) -> NDArray[Any]:
-        """Scan once: the values in these ranges, in no particular order."""
+        """Scan once for the values in these ranges, in no particular order."""
         with self.engine.failure_reported():
             rows = self.engine.collect(self.engine.keep(self.frame, ranges).select(VALUE))
             return self.array(rows[VALUE])

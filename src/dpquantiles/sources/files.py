@@ -1,16 +1,23 @@
-"""Columns of files: CSV by the standard library, Parquet through PyArrow or Polars."""
+"""Data by name: files, patterns, addresses and queries; and single files that need no engine.
+
+CSV files are read by the standard library, and Parquet files through PyArrow or Polars.
+"""
 
 import csv
+import glob
 import gzip
+import os
 import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
 from dpquantiles.kinds import BY_NAME, Kind
 from dpquantiles.sources import memory
@@ -19,16 +26,107 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.tables import nearest, suggestion
 
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
+PATTERN = re.compile(r"[*?\[]")
+PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
 NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
-"""Types that a Parquet column of numbers may be read as, whatever its schema says."""
+"""A Parquet column of one of these types may be read as any other of them."""
+
+
+class Size(NamedTuple):
+    """How much there is to read; None where only reading tells."""
+
+    files: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """The name of a file, a pattern of names, an address, or a query. Nothing has been opened yet.
+
+    `type` states the type of the requested column, because CSV files do not declare types.
+    """
+
+    name: str
+    is_query: bool = False
+    database: str | None = None
+    type: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.type is not None:
+            require.choice(BY_NAME, type=self.type)
+
+    @classmethod
+    def of(cls, text: str | Path) -> "Named":
+        """A query if the text begins with a keyword of SQL, otherwise the name of files."""
+        return cls(str(text), is_query=isinstance(text, str) and QUERY.match(text) is not None)
+
+    def __str__(self) -> str:
+        if not self.is_query:
+            return self.name
+        return f"a query of {self.database}" if self.database else "a query"
+
+    @property
+    def parts(self) -> list[str]:
+        """All that names the data. Two requests with equal parts ask for the same data."""
+        return [self.name] if self.database is None else [self.name, self.database]
+
+    @property
+    def is_many(self) -> bool:
+        """Whether it is a query, a pattern or an address, which only DuckDB can read."""
+        if self.is_query or is_remote(self.name):
+            return True
+        return bool(PATTERN.search(self.name)) and not Path(self.name).exists()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether these are CSV files, in which only the cells tell the types."""
+        return not self.is_query and self._ending.endswith((".csv", ".csv.gz", ".tsv"))
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether these are Parquet files, and DuckDB is installed to read their schemas."""
+        named = self._ending.endswith(PARQUET) and not self.is_query
+        return named and find_spec("duckdb") is not None
+
+    @property
+    def _ending(self) -> str:
+        name = self.name.partition("?")[0] if is_remote(self.name) else self.name
+        return name.lower()
+
+    def unknown(self) -> Exception:
+        """The error for files of a format that cannot be read."""
+        if self._ending.endswith(PARQUET):
+            return MissingBackend(
+                f"'{self.name}' needs DuckDB to be read as a table: pip install "
+                "'dpquantiles[duckdb]'"
+            )
+        return InvalidValue(
+            f"the name of data files must end in .csv or .parquet, got {self.name!r}; "
+            "for other forms write a query: SELECT ... FROM read_json('...')"
+        )
+
+    def size(self) -> Size:
+        """How much there is to read, by the file system."""
+        if self.is_query or is_remote(self.name):
+            return Size()
+        paths = glob.glob(self.name, recursive=True) if self.is_many else [self.name]
+        if not paths:
+            raise FileNotFoundError(f"no such file: '{self.name}'; check the path")
+        return Size(len(paths), sum(map(os.path.getsize, paths)))
+
+
+def is_remote(name: str) -> bool:
+    """Whether a file is named by an address, such as https://example.org/data.csv."""
+    return ADDRESS.match(name) is not None
 
 
 def read_column(path: str | Path, column: str, type_name: str | None = None) -> TypedColumn:
     """One column of a .csv or .parquet file, and its type.
 
-    A CSV file has no schema: `type_name` states the type of the column, and without it the cells
-    tell (see `dpquantiles.sources.cells`). Either way the type of a column counts as public.
+    A CSV file has no schema, so `type_name` states the type of the column. Without it, the cells
+    tell the type (see `dpquantiles.sources.cells`). Either way, the type counts as public.
     """
     require_column(path, column)
     read = _read_csv if Path(path).suffix.lower() == ".csv" else _read_parquet
@@ -36,7 +134,7 @@ def read_column(path: str | Path, column: str, type_name: str | None = None) -> 
 
 
 def check_readable(path: Path) -> None:
-    """Raise an OSError that says what to do, where a file cannot be opened."""
+    """Raise an OSError that says what to do if a file cannot be opened."""
     if path.is_dir():
         raise IsADirectoryError(f"a data file is needed, but '{path}' is a directory")
     try:
@@ -55,13 +153,15 @@ def _near_file(path: Path) -> str:
 
 
 def require_column(path: str | Path, column: str) -> None:
-    """Refuse a file without this column, from the names of its columns alone."""
+    """Refuse a file without this column; only the names of its columns are read."""
     path = Path(path)
     check_readable(path)
     if path.suffix.lower() == ".csv":
         with _csv_rows(path) as rows:
             position(header_of(rows, path).names, column, path)
-    elif path.suffix.lower() != ".parquet":
+    elif path.suffix.lower() == ".parquet":
+        _parquet_reader(path, column)
+    else:
         raise InvalidValue(
             f"the name of a data file must end in .csv or .parquet, got '{path}'; "
             "write the table to one of these first"
@@ -72,7 +172,7 @@ def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
     with _csv_rows(path) as rows:
         names = header_of(rows, path).names
         index = position(names, column, path)
-        if len(names) > 1:  # a blank line is a missing cell where there is but one to a line
+        if len(names) > 1:  # in a file with one column, a blank line is a missing cell
             rows = filter(None, rows)
         cells = [row[index].strip() if index < len(row) else "" for row in rows]
     return read_cells(cells, column, type_name)
@@ -80,23 +180,23 @@ def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
 
 @contextmanager
 def _csv_rows(path: Path, comma: str = ",") -> Iterator[Iterator[list[str]]]:
-    # The csv module raises on cells over 128 kB, and data must never raise. The limit is one of the
-    # whole process, so it is not put back while another thread may be reading.
+    # The csv module raises on cells over 128 kB, and data must never raise. The limit belongs to
+    # the whole process: it is not reset, because another thread may be reading.
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    written = gzip.open if path.suffix.lower() == ".gz" else open
-    with written(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
         yield csv.reader(file, delimiter=comma)
 
 
 class Header(NamedTuple):
-    """The names of the columns, and how many blank lines come before them."""
+    """The names of the columns, and the number of blank lines before them."""
 
     names: tuple[str, ...]
     blank: int
 
 
 def header_of(rows: Iterator[list[str]], path: str | Path) -> Header:
-    """The first line that is not blank."""
+    """The first line that is not blank, which names the columns."""
     blank, names = next(((count, row) for count, row in enumerate(rows) if row), (0, []))
     header = Header(tuple(name.strip() for name in names), blank)
     if not any(header.names):
@@ -108,7 +208,7 @@ def header_of(rows: Iterator[list[str]], path: str | Path) -> Header:
 
 
 def read_header(path: Path, comma: str) -> Header:
-    """The header of a CSV file, compressed or not; nothing else of it is read."""
+    """The header of a CSV file, compressed or not. Nothing else of it is read."""
     check_readable(path)
     try:
         with _csv_rows(path, comma) as rows:
@@ -120,7 +220,7 @@ def read_header(path: Path, comma: str) -> Header:
 
 
 def position(names: Sequence[str], column: str, path: str | Path) -> int:
-    """The index of the column; an error where there is none, or more than one."""
+    """The index of the column; ValueError if there is none, or more than one."""
     if names.count(column) == 1:
         return names.index(column)
     if column in names:
@@ -131,7 +231,7 @@ def position(names: Sequence[str], column: str, path: str | Path) -> int:
 
 
 def first_line(wanted: str, columns: Iterable[str]) -> str:
-    """For a message: the columns that a first line names; nothing of one that may be a record."""
+    """For a message: the columns that the first line names, unless that line may be a record."""
     names = tuple(columns)
     if any("\ufffd" in name or "\0" in name for name in names):
         return "; it does not look like text in UTF-8, so write it as CSV in UTF-8 first"
@@ -144,19 +244,30 @@ def first_line(wanted: str, columns: Iterable[str]) -> str:
 
 
 def check_parquet(path: Path) -> None:
-    """Refuse what cannot be opened, or is no Parquet file by its first bytes."""
+    """Refuse a file that cannot be opened, or whose first bytes are not those of Parquet."""
     check_readable(path)
     with path.open("rb") as file:
         if file.read(len(PARQUET_MAGIC)) != PARQUET_MAGIC:
             raise InvalidValue(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
 
 
-def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def _parquet_reader(path: Path, column: str) -> Callable[[str], Any]:
+    """How to read a column that the footer of a file names."""
     check_parquet(path)
-    library = _parquet_library(path)
+    library = next(filter(find_spec, ("pyarrow", "polars")), None)
+    if library is None:
+        raise MissingBackend(
+            f"'{path}' is a Parquet file, which needs a library to read it: "
+            "pip install 'dpquantiles[pyarrow]'"
+        )
     with _damage_reported(path):
-        names, read = library(path)
+        names, read = _open_parquet(path, library)
     position(names, column, path)
+    return read
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    read = _parquet_reader(path, column)
     with _damage_reported(path):
         series = read(column)
     try:
@@ -166,22 +277,13 @@ def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn
     return typed._replace(kind=as_kind(typed.kind, column, type_name))
 
 
-_ParquetFile = tuple[Sequence[str], Callable[[str], Any]]
-"""The names of the columns, and how to read one."""
+def _open_parquet(path: Path, library: str) -> tuple[Sequence[str], Callable[[str], Any]]:
+    """The names of the columns, and a function that reads one."""
+    if library == "pyarrow":
+        from pyarrow.parquet import ParquetFile
 
-
-def _parquet_library(path: Path) -> Callable[[Path], _ParquetFile]:
-    if find_spec("pyarrow"):
-        return _open_with_pyarrow
-    if find_spec("polars"):
-        return _open_with_polars
-    raise MissingBackend(
-        f"'{path}' is a Parquet file, which needs a library to read it: "
-        "pip install 'dpquantiles[pyarrow]'"
-    )
-
-
-def _open_with_polars(path: Path) -> _ParquetFile:
+        file = ParquetFile(path)
+        return file.schema_arrow.names, lambda column: file.read(columns=[column]).column(column)
     import polars as pl
 
     frame = pl.scan_parquet(path, glob=False, hive_partitioning=False)
@@ -189,16 +291,9 @@ def _open_with_polars(path: Path) -> _ParquetFile:
     return names, lambda column: frame.select(column).collect().get_column(column)
 
 
-def _open_with_pyarrow(path: Path) -> _ParquetFile:
-    from pyarrow.parquet import ParquetFile
-
-    file = ParquetFile(path)
-    return file.schema_arrow.names, lambda column: file.read(columns=[column]).column(column)
-
-
 @contextmanager
 def _damage_reported(path: Path) -> Iterator[None]:
-    """Replace what a library raises for a broken file by an error that quotes nothing of it."""
+    """Replace the error of a library for a broken file by one that quotes nothing of the file."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -211,7 +306,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
 
 
 def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
-    """The stated type, where one is stated and the schema allows it; else the schema's."""
+    """The stated type, if there is one and the schema allows it; otherwise the schema's type."""
     if type_name in (None, kind.name):
         return kind
     if {type_name, kind.name} <= NUMBER_TYPES:

@@ -1,10 +1,10 @@
-"""Keys of groups: public lists of them, and the codes that stand for them where rows are read.
+"""Keys of groups: public lists of keys, and the codes that replace keys while rows are read.
 
-Codes are plain values, one for each key, that no record can make unreadable. Text is the bytes of
-its UTF-8, dates are days since 1970, whole numbers and truth values are themselves. Columns become
-codes where they are, and codes are compared, counted and fetched; only keys that a release names
-are read from their codes. Libraries that compare no bytes hold text, in which `MARK` begins what is
-no plain text.
+A code is a plain value, one for each key, that can always be read. The code of text is its bytes in
+UTF-8, and that of a date is the number of days since 1970. Whole numbers and booleans are their own
+codes. The engine computes codes, and codes are compared, counted and fetched. Only the keys that a
+release shows are decoded. In libraries that cannot compare bytes, codes are text, in which `MARK`
+begins every code that is not plain text.
 """
 
 import datetime as dt
@@ -21,27 +21,26 @@ from dpquantiles.kinds import INT64
 from dpquantiles.require import shown
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
-from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
-from dpquantiles.sources.tables import PANDAS_LIKE, Table, find_table
+from dpquantiles.sources.tables import PANDAS_LIKE, Table, find_table, free_name
 from dpquantiles.sources.units import absent_in, has_codes, is_untyped
 
 Key = tuple[Any, ...]
 
 PRIVATE = "private"
-"""Stands for keys that a private selection finds in the data."""
+"""Asks for a private selection of the keys in the data."""
 
 RESERVED = ("q", "value")
-"""Columns of the result, which cannot be keys as well."""
+"""Columns of the result, whose names cannot be used for keys."""
 
 UINT64 = np.iinfo(np.uint64)
 
 EPOCH = dt.date(1970, 1, 1)
 MARK = "\x01"
-"""Begins text that is no plain text: behind "=" stands the text itself, behind "#" its bytes."""
+"""Begins a code that is not plain text: "=" and the text follow, or "#" and its bytes."""
 
 NOT_SHOWN = "<not shown: {}>"
-"""Stands for a key that Python cannot show."""
+"""Shown in place of a key that Python cannot hold."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,11 @@ class KeyColumns:
     by: tuple[str, ...]
     types: tuple[str, ...]
     unsigned: frozenset[str] = frozenset()
-    """Those that hold unsigned numbers of 64 bits; all other whole numbers fit in signed ones."""
+    """The columns of unsigned 64-bit numbers. All other whole numbers fit in signed ones."""
 
     @classmethod
     def of(cls, table: Table, by: str | Iterable[str]) -> "KeyColumns":
-        """Columns by name, with the types that the schema states."""
+        """Columns by name, with their types from the schema."""
         names = (by,) if isinstance(by, str) else tuple(by)
         if len(set(names)) < len(names):
             raise InvalidValue(f"by must name each column once, got {list(names)!r}")
@@ -69,7 +68,7 @@ class KeyColumns:
         return cls(names, tuple(_key_type(*column) for column in dtypes.items()), unsigned)
 
     def check(self, keys: Any) -> tuple[Key, ...]:
-        """A public list of keys, one tuple per group, in the order given."""
+        """Check a public list of keys: one tuple per group, in the given order."""
         if keys is None:
             raise InvalidValue(
                 "keys must be given with by: the groups to answer for, known without looking at "
@@ -86,7 +85,7 @@ class KeyColumns:
         return checked
 
     def shown(self, key: Key) -> Any:
-        """A key as users write it: without its tuple where there is one column."""
+        """A key as users write it: not a tuple if there is only one column."""
         return key[0] if len(self.by) == 1 else key
 
     def _listed(self, keys: Any) -> Iterable[Any]:
@@ -151,7 +150,7 @@ def _plain_part(value: Any, name: str, column: str) -> Any:
 
 
 def _writable(text: str) -> str:
-    """Text as it is; ValueError where a column of text cannot hold it."""
+    """The same text; ValueError if a column of text cannot hold it."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -174,10 +173,10 @@ def as_columns(keys: Sequence[Key], count: int) -> list[list[Any]]:
 
 
 def coded(table: Table, types: Mapping[str, str]) -> Any:
-    """The rows that have keys, with these as codes; null where an object cannot be written."""
+    """The rows that have keys, with codes in their place; null for objects that have no text."""
     if table.lazy:
         return engine_of(table).coded(table, types)
-    # Rows without a key go first, because some libraries write a null as the text "None".
+    # Drop rows without a key first, because some libraries turn a null into the text "None".
     frame = table.frame.filter(*(~absent_in(table, name) for name in types))
     codes = {"int": whole_code, "str": _text, "date": _days}
     parts = [codes[stated](frame, name) for name, stated in types.items() if stated in codes]
@@ -185,13 +184,13 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
 
 
 def whole_code(frame: Any, name: str) -> Any:
-    """Whole numbers in a type that holds all keys which may be listed, so that none overflows."""
+    """Whole numbers in a type that holds all keys of a public list without overflow."""
     unsigned = frame.collect_schema()[name] == nw.UInt64
     return nw.col(name) if unsigned else nw.col(name).cast(nw.Int64)
 
 
 def _days(_: Any, name: str) -> Any:
-    return nw.col(name).cast(nw.Int32).cast(nw.Int64)  # Arrow casts days to 32 bits only
+    return nw.col(name).cast(nw.Int32).cast(nw.Int64)  # Arrow casts dates only to 32 bits
 
 
 def _text(frame: Any, name: str) -> Any:
@@ -204,7 +203,7 @@ def _text(frame: Any, name: str) -> Any:
 
 
 def _cells(series: Any) -> list[str | None] | None:
-    """Names that pandas holds, row by row; None where their own text is their code already."""
+    """The codes of names in pandas, row by row; None if their text is their code already."""
     if has_codes(series):
         own = series.to_native().cat
         cells: Any = np.array([*map(_written, own.categories), None], dtype=object)[own.codes]
@@ -223,7 +222,7 @@ def _cells(series: Any) -> list[str | None] | None:
 
 
 def _written(cell: Any) -> str | None:
-    """A Python object as text that every library can hold; None where it raises instead."""
+    """A Python object as text that every library can hold; None if it raises instead."""
     try:
         return marked(str(cell).encode("utf-8", "surrogatepass"))
     except Exception:
@@ -231,7 +230,7 @@ def _written(cell: Any) -> str | None:
 
 
 def marked(raw: bytes) -> str:
-    """Bytes as text: themselves where they are plain text, else behind a mark."""
+    """Bytes as text, after a mark if they are not plain text."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -240,7 +239,7 @@ def marked(raw: bytes) -> str:
 
 
 def codes(keys: Sequence[Key], schema: Mapping[str, Any], names: Sequence[str]) -> tuple[Key, ...]:
-    """Keys as the columns of a coded frame hold them."""
+    """The codes of keys, as the columns of a coded frame hold them."""
     dtypes = [schema[name] for name in names]
     return tuple(tuple(map(_code, key, dtypes)) for key in keys)
 
@@ -252,13 +251,13 @@ def _code(part: Any, dtype: Any) -> Any:
 
 
 def read(codes: Sequence[Key], types: Sequence[str]) -> tuple[Key, ...]:
-    """Keys from their codes, the inverse of `codes`; stand-ins for those that cannot be shown."""
+    """The inverse of `codes`. A placeholder replaces keys that cannot be shown."""
     columns = zip(as_columns(codes, len(types)), types, strict=True)
     return tuple(zip(*(_read(parts, stated) for parts, stated in columns), strict=True))
 
 
 def _read(parts: list[Any], stated: str) -> list[Any]:
-    """One column of keys; equal parts that cannot be shown have one stand-in, by a number."""
+    """One column of keys. Parts that cannot be shown get numbered placeholders."""
     shown = {part: _plain(part, stated) for part in parts}
     hidden = [part for part, plain in shown.items() if plain is None]
     others = set(shown.values())
@@ -268,7 +267,7 @@ def _read(parts: list[Any], stated: str) -> list[Any]:
 
 
 def _plain(code: Any, stated: str) -> Any:
-    """A part of a key from its code; None for text that is not UTF-8 and dates beyond Python's."""
+    """A part of a key from its code; None for text that is not UTF-8, or a date beyond Python's."""
     if stated == "date":
         day = code + EPOCH.toordinal()
         return dt.date.fromordinal(day) if 1 <= day <= dt.date.max.toordinal() else None

@@ -1,8 +1,8 @@
-"""Files of one pattern as one table: columns are matched by name, types joined by a public rule.
+"""Joins the files of a pattern into one table: columns by name, types by a public rule.
 
-Headers and footers tell all that is decided here, so no record is looked at, and none can turn an
-answer into an error: whole and real numbers join to a type that holds them all, and other types
-must be the same in all files.
+All decisions follow from headers and footers. No record is read, so no record can turn an answer
+into an error. Whole and real numbers get a type that holds all of them, and any other type must be
+the same in all files.
 """
 
 from collections import Counter
@@ -13,30 +13,30 @@ from dpquantiles.sources.duckdb import quoted
 from dpquantiles.sources.tables import Listing
 
 NULL = '"NULL"'
-"""The type of a column without values, which every type can hold."""
+"""The type of a column that holds nothing but nulls, which fit in any other type."""
 
 SIGNED = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 BITS = SIGNED | {f"U{name}": bits + 1 for name, bits in SIGNED.items()}
-"""Bits of a signed number that hold the values of a type."""
+"""How many bits a signed number needs to hold all values of a type."""
 
 REAL = frozenset({"FLOAT", "DOUBLE"})
 
 
 class Layout(NamedTuple):
-    """Files whose headers or footers say the same."""
+    """Files with equal headers or footers."""
 
     files: Sequence[str]
     source: str
     """The SQL that reads them."""
     cells: Mapping[str, str]
-    """The columns that are named once, and what SQL calls each."""
+    """The columns whose name occurs once, and the SQL that selects each."""
     types: Mapping[str, str]
     repeated: Sequence[str] = ()
-    """Names that stand for several columns."""
+    """Names that several columns share."""
 
 
 def common_type(types: Iterable[str]) -> str | None:
-    """A type that holds all values of these; None where only the values would tell."""
+    """A type that holds all values of these types; None if the types alone do not tell."""
     stated = set(types)
     if len(stated) > 1:
         stated.discard(NULL)
@@ -51,9 +51,9 @@ def common_type(types: Iterable[str]) -> str | None:
 
 
 def shared(layouts: Sequence[Layout]) -> dict[str, str]:
-    """The columns that all files have in one type, or in types that join.
+    """The columns that all files have, and their common types.
 
-    SQL does not tell names apart by case alone, so names that differ in nothing else are left out.
+    SQL ignores the case of names, so names that differ only in case are left out.
     """
     in_all = [name for name in layouts[0].cells if all(name in files.cells for files in layouts)]
     folded = Counter(map(str.lower, in_all))
@@ -64,26 +64,25 @@ def shared(layouts: Sequence[Layout]) -> dict[str, str]:
 def union(layouts: Sequence[Layout]) -> str:
     """One query for the records of all files."""
     types = shared(layouts)
-    return " UNION ALL ".join(_selected(files, types) for files in layouts)
 
+    def cell(files: Layout, name: str) -> str:
+        cast = f"CAST({files.cells[name]} AS {types[name]})"
+        same = files.types[name] == types[name]
+        return f"{files.cells[name] if same else cast} AS {quoted(name)}"
 
-def _selected(files: Layout, types: Mapping[str, str]) -> str:
-    cells = (f"{_cast(files, name, type_)} AS {quoted(name)}" for name, type_ in types.items())
-    return f"SELECT {', '.join(cells) or 'NULL'} FROM {files.source}"
-
-
-def _cast(files: Layout, name: str, type_: str) -> str:
-    cell = files.cells[name]
-    return cell if files.types[name] == type_ else f"CAST({cell} AS {type_})"
+    return " UNION ALL ".join(
+        f"SELECT {', '.join(cell(files, name) for name in types) or 'NULL'} FROM {files.source}"
+        for files in layouts
+    )
 
 
 def text(value: str) -> str:
-    """Text as SQL takes it, whatever it holds."""
+    """Text as a literal of SQL, whatever characters it holds."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def refusal(layouts: Sequence[Layout], listing: Listing) -> Listing:
-    """For a message: why a wanted column is not among those that all files share."""
+    """For a message: why a requested column is not one that all files share."""
 
     def reason(wanted: str, columns: Iterable[str]) -> str:
         for files in layouts:

@@ -1,8 +1,9 @@
-"""A column that stays where it lives, and its sorted view: few scans, and few values fetched.
+"""A column that stays in its engine, and a sorted view of it that needs few scans.
 
-The first scan counts public bins. What a mechanism wants after that lies in some of them: their
-values are fetched by one more scan, or, where they are too many, binned finer first. A bin whose
-least and greatest value fall on one grid step holds nothing to fetch.
+The first scan counts the records in public bins. The records that a mechanism then asks for lie in
+a few of these bins. One more scan fetches the values in them or, if these are too many, divides
+them into finer bins first. If the least and the greatest value of a bin fall on the same grid step,
+there is nothing to fetch.
 """
 
 from collections.abc import Iterator
@@ -24,21 +25,21 @@ from dpquantiles.views import SortedView, filled, stand_in
 from dpquantiles.views.protocol import Ints
 
 MOST_ROWS = 5_000_000
-"""Wanted bins that hold more rows than this are binned again before they are fetched."""
+"""If the wanted bins hold more rows than this, they are divided before they are fetched."""
 
 WORTHWHILE = 4
-"""Binning again pays only where far more rows would be fetched than are wanted."""
+"""Dividing bins pays off only if more than this many rows per wanted row would be fetched."""
 
 MOST_RANGES = 256
-"""The most ranges of one query; beyond, the nearest are joined."""
+"""The most ranges of one query. If there are more, the nearest ones are joined."""
 
 MOST_REFINEMENTS = 4
-"""After so many scans for finer bins, what is wanted is fetched."""
+"""After this many scans for finer bins, the wanted bins are fetched in any case."""
 
 
 @dataclass(frozen=True)
 class LazyColumn:
-    """A column that its engine will scan; nothing of it has been read."""
+    """A column that its engine will scan. Nothing of it has been read."""
 
     numbers: Numbers
     domain: Domain = ANYTHING
@@ -46,7 +47,7 @@ class LazyColumn:
 
     @classmethod
     def of(cls, table: Table, name: str) -> "LazyColumn":
-        """A column of a table; the schema tells its type."""
+        """A column of a table, with its type from the schema."""
         table.dtype(name)
         engine = engine_of(table)
         try:
@@ -60,11 +61,6 @@ class LazyColumn:
         """The type of its values."""
         return self.numbers.kind
 
-    @property
-    def length(self) -> None:
-        """Only a scan tells how many records there are."""
-        return None
-
     def check(self, grid: Grid, missing: Any) -> None:
         """Refuse a grid, or a stand-in for missing values, that is of another type."""
         stand_in(grid, missing)
@@ -72,23 +68,23 @@ class LazyColumn:
 
     @contextmanager
     def pinned(self) -> Iterator["LazyColumn"]:
-        """The same column of records that stand still, as far as the engine can keep them."""
+        """The same column, whose records do not change, as far as the engine can prevent it."""
         with self.numbers.engine.pinned(self.numbers.frame) as frame:
             yield replace(self, numbers=replace(self.numbers, frame=frame))
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
-        """Scan it once, and answer questions with few scans more."""
+        """The records on a grid, with a policy for missing ones. This scans the column once."""
         return self.counted_view(grid, missing)[0]
 
     def counted_view(self, grid: Grid, missing: Any) -> tuple[SortedView, int]:
-        """The view, and how many rows were scanned for it, whatever became of missing values."""
+        """The view, and the number of rows that were scanned for it, missing values included."""
         self.check(grid, missing)
         present = ScannedView(self.numbers, grid)
         return filled(present, missing, present.missing), present.n + present.missing
 
 
 class ScannedView:
-    """Records of a column of a lazy table, missing ones left out, on a grid."""
+    """The records of a lazy column on a grid, without missing ones."""
 
     def __init__(self, numbers: Numbers, grid: Grid) -> None:
         self.grid = grid
@@ -99,7 +95,7 @@ class ScannedView:
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
-        """The steps of all fetched segments, in order."""
+        """The steps of all fetched records, in ascending order."""
 
     @property
     def n(self) -> int:
@@ -134,7 +130,7 @@ class ScannedView:
             self._learn(incomplete, len(steps))
 
     def _learn(self, wanted: Ints, questions: int) -> None:
-        """Learn more about some segments: finer ones, or all their steps."""
+        """Learn more about some segments: divide them, or fetch all their records."""
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
         fine = [run for run in runs if self._piece(run).helps]
@@ -191,5 +187,5 @@ class ScannedView:
 
 
 def _objects(series: Any) -> NDArray[Any]:
-    """The values of a series as Python has them, for use in the next query."""
+    """The values of a series as Python objects, for use in the next query."""
     return np.fromiter(series.to_list(), dtype=object, count=len(series))

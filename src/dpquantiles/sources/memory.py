@@ -1,15 +1,13 @@
-"""Columns in memory: NumPy arrays, lists, and Series of any library that Narwhals knows."""
+"""Columns in memory: NumPy arrays, lists, and series of any library that Narwhals knows."""
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import InvalidType, MissingBackend
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import InvalidType, MissingBackend, unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
@@ -18,47 +16,31 @@ from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
 UNDECLARED = ("object", "null")
-"""Types of columns, as their libraries call them, that say nothing about the records."""
+"""Names of column types that say nothing about the records."""
 
 
 class TypedColumn(NamedTuple):
-    """Raw records (masked where null), their type, and what their declared type can hold."""
+    """A column in memory: its records (masked where null), and what its type is and can hold."""
 
     values: NDArray[Any]
     kind: Kind
     domain: Domain = ANYTHING
 
-
-@dataclass(frozen=True)
-class InMemory:
-    """A column that is already here."""
-
-    typed: TypedColumn
-
-    @property
-    def kind(self) -> Kind:
-        return self.typed.kind
-
-    @property
-    def domain(self) -> Domain:
-        return self.typed.domain
-
-    @property
-    def length(self) -> int:
-        return len(self.typed.values)
-
     def check(self, grid: Grid, missing: Any) -> None:
-        ArrayView(self.typed.values[:0], grid, missing=missing)
+        """Refuse a grid, or a stand-in for missing values, that is of another type."""
+        ArrayView(self.values[:0], grid, missing=missing)
 
-    def pinned(self) -> AbstractContextManager["InMemory"]:
+    def pinned(self) -> AbstractContextManager["TypedColumn"]:
+        """The column itself, because nothing changes it."""
         return nullcontext(self)
 
     def view(self, grid: Grid, missing: Any) -> SortedView:
-        return ArrayView(self.typed.values, grid, missing=missing)
+        """The records on a grid, with a policy for missing ones."""
+        return ArrayView(self.values, grid, missing=missing)
 
 
 def without_records(data: Any) -> Any:
-    """The same column without its records; None where only the records tell its type."""
+    """The same column without its records; None if only the records tell its type."""
     if isinstance(data, np.ndarray):
         return None if data.dtype == object else data[:0] if data.ndim else data
     if isinstance(data, (list, tuple)):
@@ -66,20 +48,21 @@ def without_records(data: Any) -> Any:
     _require_no_text(data)
     series = _narwhals_series(data)
     if series is None:
+        _require_records(data)
         return None
     native = series.head(0).to_native()
     return None if str(_declared_type(native)).lower() in UNDECLARED else native
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:
-    """A column and its type; TypeError for what is not a column of a supported type.
+    """A column and its type; TypeError if data are not a column, or not of a supported type.
 
-    Records without a declared type, as those of a list, are of the `stated` type; where none is
-    stated, they are of the type that they look like.
+    Records without a declared type, such as those of a list, are read as the `stated` type. If none
+    is stated, the records themselves tell their type.
     """
     if isinstance(data, TypedColumn):
         return data
-    # Columns in memory are read before a release is charged, and so outside of its guard.
+    # This may run before a release is charged, and so outside of the guard around its errors.
     with unquoted():
         return _read(data, stated)
 
@@ -90,9 +73,15 @@ def _read(data: Any, stated: Kind | None) -> TypedColumn:
         series = _series(data)
         if series is not None:
             return _read_series(series, stated)
-    if not hasattr(data, "__iter__"):
-        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
+    _require_records(data)
     return _of_array(as_array(data), stated)
+
+
+def _require_records(data: Any) -> None:
+    """Refuse what holds no records, by its type alone."""
+    forms = ("__iter__", "__array__", "__arrow_c_array__", "__arrow_c_stream__")
+    if not any(hasattr(type(data), form) for form in forms):
+        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
 
 
 def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
@@ -105,19 +94,17 @@ def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:
 
 
 def _series(data: Any) -> Any:
-    """A Narwhals Series; None for data that no library of columns holds."""
+    """A Narwhals series; None for data that no library of columns holds."""
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(data, pandas.api.extensions.ExtensionArray):
         data = pandas.Series(data)
     series = _narwhals_series(data)
     exported = hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
-    return (
-        nw.from_native(_arrow(data), allow_series=True) if series is None and exported else series
-    )
+    return _narwhals_series(_arrow(data)) if series is None and exported else series
 
 
 def _narwhals_series(data: Any) -> Any:
-    """What Narwhals knows as a column; None for what it does not know, TypeError for a table."""
+    """A Narwhals series; None for data that Narwhals does not know, TypeError for a table."""
     wrapped = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(wrapped, (nw.DataFrame, nw.LazyFrame)):
         raise InvalidType("data must be one column, got a table; name it: column='...'")
@@ -130,7 +117,7 @@ def _require_no_text(data: Any) -> None:
 
 
 def _arrow(data: Any) -> Any:
-    """What another library exports as Arrow, as PyArrow holds it."""
+    """Data that another library exports in the format of Arrow, as an array of PyArrow."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -154,7 +141,7 @@ def _read_series(series: Any, stated: Kind | None) -> TypedColumn:
 
 
 def _values(series: Any) -> NDArray[Any]:
-    """The records of a declared type as NumPy holds them."""
+    """The records of a declared type as an array."""
     dtype = series.dtype
     if dtype in (nw.Int128, nw.UInt128):
         return as_array(series.to_list())
@@ -169,21 +156,20 @@ def _values(series: Any) -> NDArray[Any]:
 
 
 def _declared_type(native: Any) -> Any:
-    """The type of a column as its own library calls it."""
+    """The type of a column in its own library."""
     declared = native.dtype if hasattr(native, "dtype") else native.type
     return getattr(declared, "pyarrow_dtype", declared)
 
 
 def _masked(series: Any, stand_in: object) -> NDArray[Any]:
-    """The records as NumPy holds them without nulls, and a mask of the nulls."""
-    array: NDArray[Any] = np.ma.masked_array(
-        series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
-    )
+    """The records as a masked array. A stand-in takes the places of nulls, which are masked."""
+    values, nulls = series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
+    array: NDArray[Any] = np.ma.masked_array(values, nulls)
     return array
 
 
 def as_arrow(series: Any) -> Any:
-    """A column that Arrow holds, for itself or for pandas, as its own array; else None."""
+    """The Arrow array behind a column of PyArrow or pandas; None for any other column."""
     if series.implementation.is_pyarrow():
         return series.to_native()
     dtype = series.to_native().dtype

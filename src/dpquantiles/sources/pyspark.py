@@ -8,14 +8,13 @@ from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
-from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType
+from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType, TimestampType
 
-from dpquantiles.kinds import Domain
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
 from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, Numbers
 from dpquantiles.sources.queries import QueryEngine
-from dpquantiles.sources.tables import Table, domain_of
+from dpquantiles.sources.tables import Table
 
 MOST_PARTS = 16
 """The most partitions that bins are shuffled into; there are no more bins than one could hold."""
@@ -37,13 +36,17 @@ class Spark(QueryEngine):
         return native.withColumns(dict(cells))
 
     def dtype(self, table: Table, column: str) -> Any:
-        """Narwhals does not know intervals of Spark."""
-        stated = table.frame.to_native().schema[column].dataType
-        interval = isinstance(stated, DayTimeIntervalType)
-        return nw.Duration("us") if interval else table.dtype(column)
+        """Narwhals does not know Spark's intervals, and asks for a session's time zone only once.
 
-    def domain(self, table: Table, column: str) -> Domain:
-        return domain_of(self.dtype(table, column))
+        But users may change the time zone, and Spark then shows points in time in the new one.
+        """
+        native = table.frame.to_native()
+        stated = native.schema[column].dataType
+        if isinstance(stated, DayTimeIntervalType):
+            return nw.Duration("us")
+        if isinstance(stated, TimestampType):
+            return nw.Datetime("us", native.sparkSession.conf.get("spark.sql.session.timeZone"))
+        return table.dtype(column)
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
         name = quoted(column)

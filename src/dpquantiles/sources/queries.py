@@ -1,7 +1,7 @@
-"""Engines that compute cells by expressions of their own: most of `Engine` in terms of those.
+"""Implements most of `Engine` for engines that compute cells by expressions of their own.
 
-A cell is an expression of the engine, such as a column of Spark or a text of SQL, that tells what a
-column of a row holds.
+A cell is an expression of the engine, such as a Spark column or a text of SQL. It computes the
+value of one column in each row.
 """
 
 from abc import abstractmethod
@@ -22,7 +22,7 @@ from dpquantiles.sources.tables import Table, is_time, kind_of
 from dpquantiles.sources.units import ABSENT, ROW, UNIT
 
 COPY, ORDER = "dpq_copy", "dpq_order"
-"""Columns that are added for a while, beside those of `units`."""
+"""Temporary columns, besides those of `units`."""
 
 
 class QueryEngine(Engine):
@@ -34,11 +34,11 @@ class QueryEngine(Engine):
 
     @abstractmethod
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
-        """A safe column of dates, points in time or lengths of time as it is scanned."""
+        """A safe column of dates, points in time or durations, in the form that is scanned."""
 
     @abstractmethod
     def text_code(self, native: Any, column: str) -> Any:
-        """Text, or a category, as the bytes of its UTF-8."""
+        """Text or a category as its bytes in UTF-8."""
 
     @abstractmethod
     def day_code(self, native: Any, column: str) -> Any:
@@ -46,21 +46,18 @@ class QueryEngine(Engine):
 
     @abstractmethod
     def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> Any:
-        """A hash of these cells of each row by a secret key, which tells any two rows apart and
-        orders them as if by chance.
+        """A hash of these cells of each row, with a secret key.
+
+        Different rows have different hashes, in an order that looks random.
         """
 
     def safe_cell(self, table: Table, column: str) -> Any:  # noqa: ARG002
-        """A column in which all values are safe; None where they are as they stand."""
+        """A column in which all values are safe; None if they are already."""
         return None
 
     def unit_cell(self, table: Table, unit: str) -> Any:  # noqa: ARG002
-        """Names of units as the engine keeps them apart; None where they are as they stand."""
+        """Names of units in a form that the engine tells apart; None if it already does."""
         return None
-
-    def dtype(self, table: Table, column: str) -> Any:
-        """The type of a column as Narwhals calls it."""
-        return table.dtype(column)
 
     def safe(self, table: Table, columns: Sequence[str]) -> Table:
         cells = {column: self.safe_cell(table, column) for column in columns}
@@ -72,7 +69,7 @@ class QueryEngine(Engine):
             return self.times(table, column, dtype)
         value = nw.col(column)
         if dtype == nw.Boolean:
-            value = value.cast(nw.Int32)  # some databases cast to no narrower one
+            value = value.cast(nw.Int32)  # some databases cannot cast to a narrower type
         return Numbers(table.frame.select(value.alias(VALUE)), kind_of(dtype), self)
 
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
@@ -92,7 +89,7 @@ class QueryEngine(Engine):
         absent = nw.col(unit).is_null().alias(ABSENT)
         frame = table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)
         frame = self._with(frame, {UNIT: self.unit_cell(Table(frame), UNIT)})
-        # Equal rows of a unit get a number each, so that every row has the same chance.
+        # Number the equal rows of a unit, so that every row has the same chance.
         frame = self._hashed(frame, (UNIT, *own), ROW, bits.getrandbits(62))
         copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=tuple(own))
         frame = frame.with_columns(copy.alias(COPY))
@@ -102,20 +99,20 @@ class QueryEngine(Engine):
         return Table(frame.filter(place <= rows).select(*back))
 
     def ticks(self, table: Table, cell: Any, dtype: Any) -> Numbers:
-        """Times by a cell that holds whole numbers, as `as_ticks` takes them."""
+        """Times from a cell that holds whole numbers; see `as_ticks`."""
         return as_ticks(self._with(table.frame, {VALUE: cell}).select(VALUE), dtype, self)
 
     def _hashed(self, frame: Any, columns: Sequence[str], name: str, key: int) -> Any:
         return self._with(frame, {name: self.hash_cell(frame.to_native(), columns, key)})
 
     def _with(self, frame: Any, cells: Mapping[str, Any]) -> Any:
-        """The frame with these columns replaced or added; None stands for one that stays."""
+        """The frame with these columns replaced or added. A column whose cell is None stays."""
         changed = {name: cell for name, cell in cells.items() if cell is not None}
         return nw.from_native(self.with_cells(frame.to_native(), changed)) if changed else frame
 
 
 def as_ticks(frame: Any, dtype: Any, engine: Engine) -> Numbers:
-    """Times whose `VALUE` is a whole number: days of dates, else of the time unit of their type."""
+    """Times whose `VALUE` is a whole number: days for dates, else the time unit of the type."""
     unit = "D" if dtype == nw.Date else dtype.time_unit
     letter = "m" if dtype == nw.Duration else "M"
 

@@ -1,4 +1,4 @@
-"""Relations that DuckDB opens here: of files by name, pattern or address, and of queries."""
+"""Opens files (by name, pattern or address) and SQL queries as tables of DuckDB."""
 
 import csv
 import glob
@@ -17,18 +17,18 @@ from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.cells import read_cells
 from dpquantiles.sources.duckdb import DuckDB, duckdb, quoted
 from dpquantiles.sources.files import (
-    ADDRESS,
     Header,
     check_parquet,
     first_line,
     header_of,
+    is_remote,
     read_header,
 )
 from dpquantiles.sources.layouts import Layout, text
 from dpquantiles.sources.tables import Listing, Table, domain_of, nearest
 
 SAMPLE = 10_000
-"""How many cells of CSV files tell the type of a column that none is stated for."""
+"""If no type is stated for a column of CSV files, this many of its cells tell the type."""
 
 SQL_TYPES = {
     **{"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "decimal": "DECIMAL(18, 6)"},
@@ -40,14 +40,14 @@ CSV = {
     **{"null_padding": "true", "strict_mode": "false", "ignore_errors": "true"},
     **{"parallel": "false", "max_line_size": str(1 << 27)},
 }
-"""Cells are text until each is cast for itself, so that no record can make a scan fail.
+"""All cells are read as text and then cast one by one, so that no record can make a scan fail.
 
-A line is left out when a cell that is read is not UTF-8: DuckDB has no way to keep it. (As Latin-1
-it refuses the bytes 128 to 159, and with them most of UTF-8.)
+DuckDB leaves out a line if a cell that it reads is not UTF-8, and has no option to keep it. (With
+the encoding Latin-1 it refuses the bytes 128 to 159, and so most of UTF-8.)
 """
 
 WHOLE_LINE = {**CSV, "header": "false", "quote": "''", "escape": "''", "delim": "'\x02'"}
-"""A line as one cell."""
+"""Reads each line as one cell."""
 
 
 def _connect(database: str = ":memory:") -> Any:
@@ -59,8 +59,8 @@ def _connect(database: str = ":memory:") -> Any:
 def _table(
     relation: Any, connection: Any, origin: str | None = None, listing: Listing = nearest
 ) -> Table:
-    """A relation on a connection of our own, which tells how far its running query is."""
-    connection.execute("SET preserve_insertion_order = false")  # order is of no use here
+    """A relation on a connection of our own, which reports the progress of its queries."""
+    connection.execute("SET preserve_insertion_order = false")  # the order of rows does not matter
     return Table(
         nw.from_native(relation),
         listing,
@@ -70,7 +70,7 @@ def _table(
 
 
 def open_query(sql: str, database: str | None = None) -> Table:
-    """What one SELECT gives, of a database file that is opened read-only or of files it names."""
+    """The result of one SELECT, on files that it names or a database that is opened read-only."""
     try:
         connection = _connect(database or ":memory:")
     except duckdb.Error as error:
@@ -84,8 +84,9 @@ def open_query(sql: str, database: str | None = None) -> Table:
             raise InvalidValue(f"sql must be one SELECT statement, got {sql!r}")
         return _table(connection.sql(sql), connection)
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException) as error:
-        # These come before any record is read and quote the query, not the data.
-        raise InvalidValue(f"sql must be a query that DuckDB can run: {_line(error)}") from None
+        # These errors come before any record is read, and quote the query but no data.
+        line = str(error).strip().partition("\n")[0]
+        raise InvalidValue(f"sql must be a query that DuckDB can run: {line}") from None
     except duckdb.Error as error:
         raise UnreadableData(
             f"the query cannot be planned ({type(error).__name__}); check the files it names"
@@ -104,19 +105,19 @@ def open_parquet(names: str) -> Table:
 
 
 def _rows(connection: Any, names: str) -> int:
-    """How many rows Parquet files hold, by their footers."""
+    """The number of rows in Parquet files, from their footers."""
     query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    # All rows of the answer are fetched: the connection must be free for the release.
+    # Fetch the whole answer, because the release needs a free connection.
     ((rows,),) = _read(names, lambda: connection.execute(query, [names]).fetchall())
     return int(rows or 0)
 
 
 def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
-    """Files of the same columns and types together; one file needs no look at its footer here."""
+    """Group files with equal columns and types. The footer of a single file is not read."""
     if len(files) == 1:
         return [list(files)]
     for file in files:
-        if not _is_remote(file):
+        if not is_remote(file):
             check_parquet(Path(file))
     fields = "file_name, name, type, type_length, num_children, converted_type, scale, precision"
 
@@ -126,15 +127,15 @@ def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
 
     try:
         rows = footer_rows(files)
-    except duckdb.Error:  # one of them is damaged, and the message names it
+    except duckdb.Error:  # one file is damaged: read them one by one, to name it
         rows = [row for file in files for row in _read(file, partial(footer_rows, [file]))]
     columns = _grouped((file, tuple(column)) for file, *column in rows)
-    # The first entry of a footer names its root, which writers call as they like.
+    # Skip the first entry of a footer: it is the root, and writers name it as they like.
     return list(_grouped((tuple(stated[1:]), file) for file, stated in columns.items()).values())
 
 
 def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
-    """The second parts of pairs by their first part, in the order of the first of each."""
+    """Group the second parts of pairs by their first parts, in order of appearance."""
     groups: dict[Any, list[Any]] = {}
     for first, second in pairs:
         groups.setdefault(first, []).append(second)
@@ -142,7 +143,7 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
 
 
 def open_csv(names: str) -> Table:
-    """CSV files by name, pattern or address; all columns are text."""
+    """CSV files by name, pattern or address, with all columns as text."""
     connection = _connect()
     comma = "\t" if names.lower().endswith(".tsv") else ","
     files = _files(connection, names)
@@ -152,7 +153,7 @@ def open_csv(names: str) -> Table:
 
 
 def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> Table:
-    """Columns of CSV files in the stated type, or in the types that samples of their cells tell."""
+    """Cast columns of CSV files to the stated type, or to the types that their first cells tell."""
     relation, kinds = table.frame.to_native(), {}
     for column in columns:
         table.dtype(column)
@@ -163,7 +164,7 @@ def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> 
     }
     frame = nw.from_native(DuckDB().with_cells(relation, cells))
     schema = frame.collect_schema()
-    # Text that is cast can be all that the type can hold, and finer values.
+    # Text can be any value of the type that it is cast to, or a finer one.
     domains = {
         column: replace(domain_of(schema[column]), name="", unit=of_kind(kind).unit)
         for column, kind in kinds.items()
@@ -172,14 +173,14 @@ def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> 
 
 
 def _text_kind(relation: Any, column: str, type_name: str | None) -> Kind:
-    if type_name not in (None, "datetime"):  # cells tell the time zone
+    if type_name not in (None, "datetime"):  # the cells of datetimes tell their time zone
         return BY_NAME[str(type_name)]
     cells = relation.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
     return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name).kind
 
 
 def _header(connection: Any, file: str, comma: str) -> Header:
-    if not _is_remote(file):
+    if not is_remote(file):
         return read_header(Path(file), comma)
     source = f"read_csv({text(file)}, {_options(WHOLE_LINE)}, columns = {{'line': 'VARCHAR'}})"
     lines = _read(file, lambda: connection.sql(f"FROM {source} LIMIT 1").fetchall())
@@ -187,14 +188,14 @@ def _header(connection: Any, file: str, comma: str) -> Header:
 
 
 def _csv_layout(connection: Any, files: list[str], header: Header, comma: str) -> Layout:
-    """Cells get names of our own: DuckDB lets no name be empty, or occur twice."""
+    """Name the cells ourselves, because DuckDB refuses names that are empty or occur twice."""
     own = {f"dpq_cell_{place}": name for place, name in enumerate(header.names)}
     cells = ", ".join(f"{cell}: 'VARCHAR'" for cell in own)
     options = {**CSV, "delim": text(comma), "skip": str(header.blank), "columns": f"{{{cells}}}"}
     layout = _layout(connection, files, f"read_csv({_listed(files)}, {_options(options)})")
     times = Counter(filter(None, header.names))
     columns = {name: quoted(cell) for cell, name in own.items() if times[name] == 1}
-    # What DuckDB adds are the names of folders, such as county=Kent.
+    # DuckDB adds a column for every folder with a name such as county=Kent.
     folders = {name: type_ for name, type_ in layout.types.items() if name not in own}
     return layout._replace(
         cells={name: quoted(name) for name in folders} | columns,
@@ -204,21 +205,21 @@ def _csv_layout(connection: Any, files: list[str], header: Header, comma: str) -
 
 
 def _layout(connection: Any, files: Sequence[str], source: str) -> Layout:
-    """What DuckDB knows of files before it reads a record."""
+    """The layout that DuckDB finds before it reads any record."""
     relation = _read(files[0], lambda: connection.sql(f"FROM {source}"))
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     return Layout(files, source, {name: quoted(name) for name in types}, types)
 
 
 def _joined(connection: Any, names: str, parts: Sequence[Layout], listing: Listing) -> Table:
-    """All files as one table."""
+    """Join all files into one table."""
     relation = _read(names, lambda: connection.sql(layouts.union(parts)))
     return _table(relation, connection, names, layouts.refusal(parts, listing))
 
 
 def _files(connection: Any, names: str) -> list[str]:
     """The files that a name, a pattern or an address stands for."""
-    if Path(names).exists() or (_is_remote(names) and "*" not in names):
+    if Path(names).exists() or (is_remote(names) and "*" not in names):
         return [names]
     query = f"SELECT file FROM glob({text(names)}) ORDER BY file"
     files = [file for (file,) in _read(names, lambda: connection.sql(query).fetchall())]
@@ -227,13 +228,9 @@ def _files(connection: Any, names: str) -> list[str]:
     return files
 
 
-def _is_remote(file: str) -> bool:
-    return ADDRESS.match(file) is not None
-
-
 def _listed(files: Iterable[str]) -> str:
-    """Files as SQL takes them, where what looks like a pattern is a name."""
-    escaped = (file if _is_remote(file) else glob.escape(file) for file in files)
+    """A list of files in SQL, escaped so that none is taken for a pattern."""
+    escaped = (file if is_remote(file) else glob.escape(file) for file in files)
     return f"[{', '.join(map(text, escaped))}]"
 
 
@@ -247,7 +244,7 @@ def _sql_type(kind: Kind) -> str:
 
 
 def _read(names: str, read: Callable[[], Any]) -> Any:
-    """What `read` gives; where DuckDB fails, an error that quotes nothing of the files."""
+    """Call `read`. If DuckDB fails, raise an error that quotes nothing of the files."""
     try:
         return read()
     except duckdb.Error as error:
@@ -263,7 +260,3 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
             f"'{names}' cannot be read as a table ({type(error).__name__}); it may be cut off or "
             "damaged, or out of reach"
         ) from None
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The sorted order of a column in segments: how many records each holds, and its two ends."""
+"""The sorted records of a column, divided into segments of known size and ends."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,14 +10,14 @@ from dpquantiles.views.protocol import Ints
 
 
 class Run(NamedTuple):
-    """Consecutive segments first .. last, both included."""
+    """Consecutive segments, from `first` to `last`, both included."""
 
     first: int
     last: int
 
 
 class Segments(NamedTuple):
-    """Disjoint segments in ascending order: ends as the engine has them, and as grid steps."""
+    """Disjoint segments in ascending order, with their ends as values and as grid steps."""
 
     least: NDArray[Any]
     greatest: NDArray[Any]
@@ -25,7 +25,7 @@ class Segments(NamedTuple):
     high: Ints
     counts: Ints
     fetched: NDArray[np.bool_]
-    """Whether all their steps were fetched."""
+    """Whether all records of the segment were fetched."""
 
     @classmethod
     def of(
@@ -35,7 +35,7 @@ class Segments(NamedTuple):
         steps: tuple[Ints, Ints],
         counts: Ints,
     ) -> "Segments":
-        """Segments from bins in any order; bins whose numbers overlap are one segment."""
+        """Segments from bins in any order. Bins whose numbers overlap become one segment."""
         order = np.lexsort((numbers[1], numbers[0]))
         least, greatest, low, high, count = (a[order] for a in (*ends, *steps, counts))
         bottom, top = numbers[0][order], numbers[1][order]
@@ -43,7 +43,7 @@ class Segments(NamedTuple):
         apart = np.ones(len(top), dtype=bool)
         apart[1:] = bottom[1:] >= reached[:-1]
         starts = np.flatnonzero(apart)
-        # Where bins overlap, the segment ends where the highest of them does.
+        # If bins overlap, the segment ends where the highest of them ends.
         parts = np.split(top, starts[1:])[: len(starts)]
         highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
         sums = np.add.reduceat(count, starts) if len(top) else count
@@ -52,7 +52,7 @@ class Segments(NamedTuple):
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Whether nothing is left to ask: one step, or two records, which are the two ends."""
+        """Whether all records are known: they were fetched, share one step, or are the two ends."""
         return np.asarray(self.fetched | (self.low == self.high) | (self.counts <= 2))
 
     @property
@@ -62,38 +62,41 @@ class Segments(NamedTuple):
         return np.asarray(np.cumsum(sizes) - sizes)
 
     def touched(self, steps: Ints) -> NDArray[np.bool_]:
-        """Segments between whose ends, these included, one of the steps lies."""
+        """The segments that one of the steps falls into, ends included."""
         steps = np.sort(steps)
         before = np.searchsorted(steps, self.low, side="left")
         return np.asarray(np.searchsorted(steps, self.high, side="right") > before)
 
     def replaced(self, gone: NDArray[np.bool_], new: "Segments") -> "Segments":
-        """Some segments replaced by others that cover the same records."""
+        """Replace some segments by others that cover the same records."""
         both = [np.concatenate([old[~gone], fresh]) for old, fresh in zip(self, new, strict=True)]
         order = np.lexsort((both[3], both[2]))  # by low, then by high
         return Segments(*(array[order] for array in both))
 
     def runs(self, wanted: Ints, most: int) -> list[Run]:
-        """At most so many runs that cover the wanted segments, and fetched ones never."""
+        """Runs that cover the wanted segments but no fetched one.
+
+        There are at most `most` runs, or as many as fetched segments make necessary.
+        """
         breaks = np.flatnonzero(np.diff(wanted) > 1)
         ends = np.append(0, np.cumsum(self.counts))
         gaps = ends[wanted[breaks + 1]] - ends[wanted[breaks] + 1]
         blocked = np.diff(np.append(0, np.cumsum(self.fetched))[wanted])[breaks] > 0
-        # Keep the widest gaps, and all that hide a fetched segment.
+        # Keep the gaps with the most records, and all gaps with a fetched segment.
         order = np.lexsort((-gaps, ~blocked))
         keep = np.sort(breaks[order[: max(most - 1, int(blocked.sum()))]])
         firsts, lasts = np.append(0, keep + 1), np.append(keep, len(wanted) - 1)
         return [Run(int(wanted[a]), int(wanted[b])) for a, b in zip(firsts, lasts, strict=True)]
 
     def covered(self, runs: Sequence[Run]) -> NDArray[np.bool_]:
-        """The segments that the runs hold."""
+        """The segments in these runs, as a mask."""
         mask = np.zeros(len(self.counts), dtype=bool)
         for run in runs:
             mask[run.first : run.last + 1] = True
         return mask
 
     def joined(self, runs: Sequence[Run]) -> "Segments":
-        """Every run as one segment."""
+        """One segment for each run."""
         first, last = (np.array(ends, dtype=np.int64) for ends in zip(*runs, strict=True))
         before = np.append(0, np.cumsum(self.counts))
         return Segments(
@@ -106,11 +109,11 @@ class Segments(NamedTuple):
         )
 
     def filled_by(self, low: Ints, high: Ints, counts: Ints) -> bool:
-        """Whether pieces, in ascending order, may hold the records of all these segments.
+        """Whether pieces, in ascending order, can hold exactly the records of these segments.
 
-        Some pieces must end where a segment does, after as many records, and the next must begin
-        where the next segment does. So records that moved from one segment to another are noticed,
-        even where the number of all records is the same.
+        For each segment, a piece must end at the same step after the same number of records, and
+        the next piece must begin where the next segment begins. This notices records that moved
+        from one segment to another, even if the total number of records is the same.
         """
         ends, piece_ends = np.cumsum(self.counts), np.cumsum(counts)
         if not len(ends) or not len(piece_ends) or ends[-1] != piece_ends[-1]:
@@ -124,10 +127,11 @@ class Segments(NamedTuple):
         )
 
     def counting(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
-        """Records below, and at or below, each step, given the steps of all fetched segments.
+        """How many records lie below, and at or below, each step.
 
-        A segment that is not fetched counts at its two ends, which is exact for those that are
-        complete and for those that no step touches.
+        `pool` has the steps of all fetched segments. A segment that was not fetched counts as one
+        record at its low end and the others at its high end. That is exact if the segment is
+        complete, or if no step falls into it.
         """
         free = ~self.fetched
         places = np.concatenate([self.low[free], self.high[free]])

@@ -1,91 +1,69 @@
-"""The one way in: data of any origin are opened here by their schema, then read as columns.
+"""The way in: open data of any origin by their schema, then read them column by column.
 
-Opening reads no record, with one exception: a table in memory may hold columns of Python objects,
-whose types only the records tell. Lists and CSV files declare no types either, but they are not
-read before `source` or `typed` is called, so that a budget can be charged first.
+Opening reads no records, with one exception: a table in memory may have columns of Python objects,
+and only the records of such a column tell its type. Lists and CSV files declare no types either,
+but they are not read before `source` or `typed` is called, so that a budget can be charged first.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
-from dpquantiles.grid import Grid
-from dpquantiles.kinds import BY_NAME, Datetime, Domain, Kind
+from dpquantiles.kinds import BY_NAME, Datetime, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.privacy import Units
 from dpquantiles.sources import files, memory, tables
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.engine import engine_of, safe
+from dpquantiles.sources.engine import engine_of, pinned, safe
+from dpquantiles.sources.files import Named
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import InMemory, TypedColumn
-from dpquantiles.sources.named import Named
+from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, present, units_beside
-from dpquantiles.views import SortedView
 
 MOST_VALUES = 10_000_000
-"""Values of several columns that are fetched together."""
+"""Several columns are fetched together if they have at most this many values in all."""
 
-Column = TypeVar("Column", bound=InMemory | LazyColumn)
-
-
-class Source(Protocol):
-    """One column of data. Its type is public; its records are read when a view is opened."""
-
-    @property
-    def kind(self) -> Kind:
-        """The type of its values."""
-
-    @property
-    def domain(self) -> Domain:
-        """What its declared type can hold."""
-
-    @property
-    def length(self) -> int | None:
-        """How many records there are, missing ones included; None where only a scan tells."""
-
-    def check(self, grid: Grid, missing: Any) -> None:
-        """Refuse a grid, or a stand-in for missing values, that is of another type."""
-
-    def pinned(self) -> AbstractContextManager["Source"]:
-        """The same column, whose records stand still while the context lasts."""
-
-    def view(self, grid: Grid, missing: Any) -> SortedView:
-        """The records on a grid, with a policy for missing ones."""
+Source = TypedColumn | LazyColumn
+"""One column. Its type is public, and its records are read when a view of them is opened."""
 
 
-class Opened(Protocol):
+class Opened(ABC):
     """Data that were opened by their schema."""
 
-    @property
-    def table(self) -> Table | None:
-        """All columns; None where data are a single one."""
+    table: Table | None
+    """All columns; None where the data are a single column."""
 
+    @abstractmethod
     def declared(self, column: Any) -> Source | None:
-        """A column whose type is declared, perhaps without its records; else None."""
+        """A column whose type is declared, perhaps without its records; None for other columns."""
 
+    @abstractmethod
     def source(self, column: Any) -> Source:
-        """A column; where no type is declared, its records are read to tell it."""
+        """A column. If its type is not declared, its records are read to find it out."""
 
-    def rows(self, source: Source) -> int | None:
-        """How many rows there are, where memory or metadata tells."""
+    def rows(self) -> int | None:
+        """How many rows there are; None where only a scan tells."""
+        return None
 
-    def typed(self, columns: Sequence[Any]) -> "Opened":
-        """The same data, where these columns of CSV files have types; their cells tell them."""
+    def typed(self, columns: Sequence[Any]) -> "Opened":  # noqa: ARG002
+        """The same data, with types for these columns if they come from CSV files."""
+        return self
 
 
 def open_data(data: Any, column: str | None = None, stated: Kind | None = None) -> Opened:
-    """A single column; or, where a column is named, the table, the files or the query it is in.
+    """Open a single column or, if a column is named, the table, files or query that it is part of.
 
-    Records without a declared type, as those of a list, are of the `stated` type; where none is
-    stated, they are of the type that they look like.
+    Records without a declared type, such as those of a list, are read as the `stated` type. If none
+    is stated, the records themselves tell their type.
     """
     if column is None:
         return SingleColumn(data, stated)
@@ -98,7 +76,7 @@ def open_data(data: Any, column: str | None = None, stated: Kind | None = None) 
 
 
 def open_whole(data: Any, stated: Kind | None = None) -> "WholeTable":
-    """A table, files or a query, with all of its columns; files and queries through DuckDB."""
+    """Open a table, files or a query with all columns. DuckDB reads the files and queries."""
     name = Named.of(data) if isinstance(data, (str, Path)) else data
     if not isinstance(name, Named):
         return WholeTable(tables.open_table(data), stated)
@@ -117,53 +95,44 @@ def open_whole(data: Any, stated: Kind | None = None) -> "WholeTable":
 
 
 @dataclass(frozen=True, eq=False)
-class SingleColumn:
+class SingleColumn(Opened):
     """A column by itself: an array, a list or a series."""
 
     data: Any = field(repr=False)
     stated: Kind | None = None
     table = None
 
-    def declared(self, column: None = None) -> InMemory | None:
+    def declared(self, column: None = None) -> Source | None:
         empty = memory.without_records(self.data)
         return None if empty is None else replace(self, data=empty).source(column)
 
-    def source(self, column: None = None) -> InMemory:  # noqa: ARG002
-        return _in_zone(InMemory(memory.read(self.data, self.stated)), self.stated)
+    def source(self, column: None = None) -> Source:  # noqa: ARG002
+        return _in_zone(memory.read(self.data, self.stated), self.stated)
 
-    def rows(self, source: Source) -> int:  # noqa: ARG002
+    def rows(self) -> int:
         return len(self.data)
-
-    def typed(self, columns: Sequence[None]) -> "SingleColumn":  # noqa: ARG002
-        return self
 
 
 @dataclass(frozen=True, eq=False)
-class SingleFile:
+class SingleFile(Opened):
     """A file that needs no engine: CSV, or Parquet where DuckDB is not installed."""
 
     file: Named
     table = None
 
     def declared(self, column: str) -> Source | None:  # noqa: ARG002
-        """With a stated type, an empty column of it."""
-        if self.file.type in (None, "datetime"):  # cells tell the time zone
+        """An empty column of the stated type, if one is stated."""
+        if self.file.type in (None, "datetime"):  # the cells of datetimes tell their time zone
             return None
         kind = BY_NAME[str(self.file.type)]
-        return InMemory(TypedColumn(np.empty(0, dtype=object), kind, of_kind(kind)))
+        return TypedColumn(np.empty(0, dtype=object), kind, of_kind(kind))
 
     def source(self, column: str) -> Source:
-        return InMemory(files.read_column(self.file.name, column, self.file.type))
-
-    def rows(self, source: Source) -> None:  # noqa: ARG002
-        return None
-
-    def typed(self, columns: Sequence[str]) -> "SingleFile":  # noqa: ARG002
-        return self
+        return files.read_column(self.file.name, column, self.file.type)
 
 
 @dataclass(frozen=True, eq=False)
-class WholeTable:
+class WholeTable(Opened):
     """A table in memory or on an engine; the columns of CSV files are text until they are typed."""
 
     table: Table
@@ -177,7 +146,7 @@ class WholeTable:
 
     def declared(self, column: str) -> Source | None:
         self.table.dtype(column)
-        if self.is_text and self._type in (None, "datetime"):  # cells tell the time zone
+        if self.is_text and self._type in (None, "datetime"):  # as in `SingleFile`
             return None
         frame = self.table.frame
         if self.table.lazy or memory.without_records(frame[column].to_native()) is None:
@@ -191,10 +160,10 @@ class WholeTable:
             source = replace(source, numbers=replace(source.numbers, kind=kind))
         return _in_zone(source, self.stated)
 
-    def rows(self, source: Source) -> int | None:
+    def rows(self) -> int | None:
         if self.table.rows:
             return self.table.rows()
-        return source.length if self.table.lazy else len(self.table.frame)
+        return None if self.table.lazy else len(self.table.frame)
 
     def typed(self, columns: Sequence[str]) -> "WholeTable":
         if not self.is_text:
@@ -205,18 +174,18 @@ class WholeTable:
         return replace(self, table=table, is_text=False)
 
 
-def column_of(table: Table, column: str, stated: Kind | None = None) -> InMemory | LazyColumn:
-    """One column of a table; records without a declared type are of the stated one, if any."""
+def column_of(table: Table, column: str, stated: Kind | None = None) -> Source:
+    """One column of a table. Records without a declared type are read as the stated one, if any."""
     if table.lazy:
         return LazyColumn.of(table, column)
     table.dtype(column)
     try:
-        return InMemory(memory.read(table.frame[column].to_native(), stated))
+        return memory.read(table.frame[column].to_native(), stated)
     except InvalidType as error:
         raise InvalidType(f"column {column!r}: {error}") from None
 
 
-def _in_zone(source: Column, stated: Kind | None) -> Column:
+def _in_zone(source: Source, stated: Kind | None) -> Source:
     if stated == Datetime() and isinstance(source.kind, Datetime) and source.kind.zone:
         raise InvalidType("data must be naive datetimes like the grid, got ones with a time zone")
     return source
@@ -226,10 +195,10 @@ def _in_zone(source: Column, stated: Kind | None) -> Column:
 def pinned_columns(
     opened: Opened, sources: Mapping[Any, Source], units: Units, missing: Any, bits: Bits
 ) -> Iterator[Mapping[Any, Source]]:
-    """The same columns, of rows that stand still while the body runs.
+    """The same columns, with rows that do not change while the body runs.
 
-    Of every unit at most so many rows count. Where missing values are dropped from a single column,
-    they are dropped first, so that they take no place of a unit's rows.
+    At most `units.rows` rows of each unit are kept. If missing values of a single column are
+    dropped, they are dropped first, so that they do not use up a unit's rows.
     """
     columns = tuple(sources)
     if not isinstance(opened, WholeTable) or (len(columns) == 1 and units.column is None):
@@ -243,24 +212,16 @@ def pinned_columns(
         if len(columns) == 1 and isinstance(missing, str) and missing == "drop":
             rows = present(rows, columns[0])
         rows = bound_rows(rows, unit, units.rows, columns, bits)
-    with _pinned_table(rows.select(columns)) as still_rows:
+    with pinned(rows.select(columns)) as still_rows:
         fetched = _fetched(still_rows, columns) if len(columns) > 1 else still_rows
         yield {name: column_of(fetched, name, source.kind) for name, source in sources.items()}
 
 
-@contextmanager
-def _pinned_table(rows: Table) -> Iterator[Table]:
-    if not rows.lazy:
-        yield rows
-        return
-    with engine_of(rows).pinned(rows.frame) as frame:
-        yield replace(rows, frame=frame)
-
-
 def _fetched(table: Table, columns: Sequence[str]) -> Table:
-    """Columns of a lazy table in memory, by one scan for all, where they are numbers and few.
+    """Fetch columns of a lazy table by one scan, if they hold numbers and not too many of them.
 
-    Else each is scanned where it is. The number of rows decides on the work alone.
+    Otherwise each column is scanned by itself. The number of rows decides only how much work is
+    done, not what is released.
     """
     if not table.lazy or not all(table.dtype(column).is_numeric() for column in columns):
         return table

@@ -1,13 +1,18 @@
-"""Tables of any library that Narwhals knows, and what their schemas say; no record is read."""
+"""Tables of any library that Narwhals knows: what their schemas say, and results as tables."""
 
+import datetime as dt
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from dpquantiles import require
-from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
 from dpquantiles.kinds import (
     ANYTHING,
     BOOLEAN,
@@ -35,16 +40,22 @@ PANDAS_LIKE = ("pandas", "modin", "dask")
 MOST_NAMES = 20
 """How many column names a message lists."""
 
+BACKENDS = ("pandas", "polars", "pyarrow", "modin")
+"""Libraries whose frames can hold a result."""
+
+LONGEST = dt.timedelta(microseconds=2**62)
+"""Every library can hold lengths of time up to this one."""
+
 
 def suggestion(wanted: str, names: Iterable[str]) -> str:
-    """For a message: the name that is most like the wanted one, if any is."""
+    """For a message: the name that is most like the requested one, if there is any."""
     by_lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), by_lower, n=1)
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def nearest(wanted: str, columns: Iterable[str]) -> str:
-    """For a message: the nearest name, and what names there are."""
+    """For a message: the nearest name, and the names that exist."""
     names = tuple(columns)
     listed = ", ".join(repr(short(name)) for name in names[:MOST_NAMES])
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
@@ -57,24 +68,24 @@ def short(name: str) -> str:
 
 
 Listing = Callable[[str, Iterable[str]], str]
-"""How a message lists the columns there are, where one is wanted that is not among them."""
+"""Writes the part of a message that lists the columns, when a requested one does not exist."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A Narwhals frame; all that is done with it here needs its schema only."""
+    """A Narwhals frame. Everything that this class does needs only its schema."""
 
     frame: Any
-    """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine that works where data live."""
+    """A `narwhals.stable.v2` DataFrame, or a LazyFrame of an engine."""
     listing: Listing = nearest
     domains: Mapping[str, Domain] = field(default_factory=dict, hash=False)
-    """What columns can hold that were cast from text, where their types do not say it."""
+    """What columns can hold that were cast from text, because their types do not tell."""
     percent: Callable[[], float] | None = field(default=None, compare=False)
-    """How much of the running scan is done, 0 to 100, where the engine can tell."""
+    """The progress of the running scan, from 0 to 100, if the engine reports it."""
     rows: Callable[[], int] | None = field(default=None, compare=False)
-    """How many rows there are, where metadata tell."""
+    """The number of rows, if metadata tell it."""
     origin: str | None = None
-    """The files that it was opened from, if any."""
+    """The name of the files that it was opened from, if any."""
 
     @property
     def engine(self) -> str:
@@ -83,7 +94,7 @@ class Table:
 
     @property
     def lazy(self) -> bool:
-        """Whether records stay with the engine until they are collected."""
+        """Whether the records stay in the engine until they are collected."""
         return isinstance(self.frame, nw.LazyFrame)
 
     @property
@@ -92,7 +103,7 @@ class Table:
         return tuple(self.frame.collect_schema().names())
 
     def dtype(self, column: str, parameter: str = "column") -> Any:
-        """The Narwhals type of a column; ValueError with the nearest name where there is none."""
+        """The Narwhals type of a column; ValueError with the nearest name if it does not exist."""
         require.column_name(**{parameter: column})
         names = self.names
         if column not in names:
@@ -105,8 +116,8 @@ class Table:
     def names_type(self, column: str, parameter: str) -> Any:
         """The Narwhals type of a column that names groups or units.
 
-        Narwhals takes Arrow's dictionaries of bytes for categories and its views of text for text;
-        but not all bytes are text, and Arrow does little with views.
+        Narwhals calls Arrow's dictionaries of bytes categories, but not all bytes are text. It
+        calls Arrow's views of text text, but Arrow supports few operations on views.
         """
         dtype, native, declared = self.dtype(column, parameter), self.frame.to_native(), None
         if self.engine == "pyarrow":
@@ -119,7 +130,7 @@ class Table:
         return nw.Binary() if "binary" in content else dtype
 
     def select(self, columns: Iterable[str]) -> "Table":
-        """The same records with these columns only."""
+        """The same rows with only these columns."""
         return replace(self, frame=self.frame.select(*columns))
 
 
@@ -145,9 +156,9 @@ def open_table(data: Any) -> Table:
 
 
 def kind_of(dtype: Any, declared: Any = None) -> Kind:
-    """The kind of a type of Narwhals; TypeError when it has no quantiles here.
+    """The kind of a Narwhals type; TypeError if quantiles of such a type are not supported.
 
-    The message uses `declared`, the name of the type in its own library, where it is given.
+    The message uses `declared`, the name of the type in its own library, if it is given.
     """
     if isinstance(dtype, nw.Decimal):
         return DecimalUnits(places(dtype))
@@ -168,7 +179,7 @@ def kind_of(dtype: Any, declared: Any = None) -> Kind:
 
 
 def places(declared: Any) -> int:
-    """Decimal places that leave room for large numbers in 64 bits."""
+    """How many decimal places to keep, so that large numbers still fit in 64 bits."""
     scale = int(declared.scale)
     return scale if declared.precision <= WIDEST_DECIMAL else min(scale, DEFAULT_PLACES)
 
@@ -179,7 +190,7 @@ def is_time(dtype: Any) -> bool:
 
 
 def domain_of(dtype: Any) -> Domain:
-    """What a type of Narwhals can hold; anything where it does not say."""
+    """What a Narwhals type can hold; anything if the type does not tell."""
     if dtype == nw.Boolean:
         return TRUTHS
     if dtype == nw.Date:
@@ -193,3 +204,47 @@ def domain_of(dtype: Any) -> Domain:
         return ANYTHING
     name, bits = sized.groups()
     return floats(int(bits)) if name == "Float" else integers(int(bits), signed=name == "Int")
+
+
+def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:
+    """A frame of a library with these columns."""
+    require.choice(BACKENDS, backend=backend)
+    lists = {name: _writable(values) for name, values in columns.items()}
+    try:
+        return nw.from_dict(lists, backend=backend).to_native()  # type: ignore[arg-type]
+    except ImportError:
+        raise MissingBackend(
+            f"a frame of {backend} needs that library: pip install 'dpquantiles[{backend}]'"
+        ) from None
+
+
+def _writable(values: Sequence[Any]) -> Any:
+    """A column in a form that every library can hold.
+
+    Whole numbers beyond 64 bits become doubles. Only grids of doubles have such points, so nothing
+    is rounded. Lengths of time of hundreds of thousands of years become an array of NumPy, because
+    Arrow does not take them from Python objects.
+    """
+    if any(isinstance(value, dt.timedelta) and abs(value) > LONGEST for value in values):
+        return np.array(values, dtype="m8[us]")
+    whole = [value for value in values if type(value) is int]
+    low, high = min(whole, default=0), max(whole, default=0)
+    if low >= -(2**63) and high < 2**63:
+        return list(values)
+    unsigned = low >= 0 and high < 2**64
+    return np.array(values, dtype=np.uint64 if unsigned else np.float64)
+
+
+def free_name(name: str, others: Container[str]) -> str:
+    """The name, followed by as many underscores as make it different from the others."""
+    while name in others:
+        name += "_"
+    return name
+
+
+def any_backend() -> str:
+    """An installed library, preferably one that is loaded, for data that came from none."""
+    for name in (*(b for b in BACKENDS if b in sys.modules), *BACKENDS):
+        if name in sys.modules or find_spec(name):
+            return name
+    raise MissingBackend("a frame needs a library: pip install 'dpquantiles[pandas]'")

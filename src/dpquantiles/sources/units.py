@@ -1,8 +1,8 @@
-"""Rows per unit bounded inside the engine: of every unit at most k rows, by a keyed random order.
+"""Keeps at most k rows of each unit, in memory or inside the engine, by a random order.
 
-Which rows of a unit are kept depends on its own rows and on random numbers only; a table in memory
-gets one number per row, and a lazy table, which is read several times, an order that a secret key
-and the cells of a row determine. Proof: `privacy/units.md`.
+Which rows of a unit are kept depends only on the unit's own rows and on random numbers. In memory,
+each row gets a random number. A lazy table is read several times, so a secret key and the cells of
+a row determine its place in the order. Proof: `privacy/units.md`.
 """
 
 import datetime as dt
@@ -20,21 +20,20 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
-from dpquantiles.sources.frames import free_name
 from dpquantiles.sources.memory import as_arrow
-from dpquantiles.sources.tables import Table, short
+from dpquantiles.sources.tables import Table, free_name, short
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
-"""Types of Python objects that compare with each other and never raise."""
+"""Types of Python objects that can be compared with each other without an error."""
 
 UNIT, ABSENT, ROW = "dpq_u", "dpq_absent", "dpq_row"
-"""Columns that are added for a while, to a frame that holds no column under a name of the user."""
+"""Temporary columns, in frames whose other columns do not have the user's names."""
 
 
 def require_units(table: Table, unit: str) -> Any:
-    """The type of the column that names units; TypeError where its type cannot name any.
+    """The type of the column that names units; TypeError if such a type cannot name units.
 
-    A column of Python objects states no type, so all that it may hold is accepted.
+    A column of Python objects declares no type, so any objects are accepted.
     """
     dtype = table.names_type(unit, "unit")
     plain = (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Date, nw.Datetime, nw.Time)
@@ -47,9 +46,9 @@ def require_units(table: Table, unit: str) -> Any:
 
 
 def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits) -> Table:
-    """At most `rows` rows per unit, with these columns, which also tell rows apart.
+    """At most `rows` rows of each unit, with these columns only, which also tell rows apart.
 
-    Rows without a unit are the rows of one unit.
+    All rows without a unit count as one unit.
     """
     names = tuple(dict.fromkeys(columns))
     require_units(table, unit)
@@ -62,17 +61,17 @@ def bound_rows(table: Table, unit: str, rows: int, columns: Sequence[str], bits:
 
 
 def units_beside(table: Table, unit: str, columns: Sequence[str]) -> tuple[Table, str]:
-    """Columns of safe values beside the names of units, and the name of the column of these.
+    """Columns of safe values beside the names of units, and the name of the column of units.
 
-    Names of units stay as they are, even where they are values as well: clamped, two units could
-    become one.
+    Names of units stay as they are, even if they are one of the value columns too. If they were
+    clamped, two units could become one.
     """
     alias = free_name(UNIT, columns)
     return safe(Table(table.frame.select(nw.col(unit).alias(alias), *columns)), columns), alias
 
 
 def absent_in(table: Table, column: str) -> Any:
-    """Whether a cell is missing, row by row; Python objects may raise when they are compared."""
+    """Whether each cell of a column is missing. Comparing Python objects may raise."""
     if table.lazy or not is_untyped(table.frame[column]):
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
@@ -80,14 +79,14 @@ def absent_in(table: Table, column: str) -> Any:
 
 
 def present(table: Table, column: str) -> Table:
-    """The rows with a value, for policies that drop missing ones row by row."""
+    """The rows whose value is not missing."""
     value = nw.col(column)
     rows = table.frame.filter(~absent_in(table, column))
     return Table(rows.filter(~value.is_nan()) if table.dtype(column).is_float() else rows)
 
 
 def _is_missing(cell: Any) -> bool:
-    """Whether a Python object is None or not equal to itself; or raises when it is compared."""
+    """Whether a Python object is None, not equal to itself, or raises when it is compared."""
     try:
         return cell is None or bool(cell != cell)
     except Exception:
@@ -95,7 +94,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
-    """Which rows in memory are kept: of every unit those with the least random numbers."""
+    """Which rows in memory are kept: those of each unit with the least random numbers."""
     absent = units[ABSENT].to_numpy().astype(bool)
     codes = _codes(units[UNIT], absent) + 1
     codes[absent] = 0
@@ -108,9 +107,9 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
 
 
 def _codes(units: Any, absent: Bools) -> Ints:
-    """Equal numbers for equal names, and different ones for different names."""
+    """A number for each row: equal for equal names, different for different names."""
     native = units.to_native()
-    # The type of such a column depends on its records, and not all text in it can be written.
+    # Python compares objects itself: other libraries may fail on what such a column holds.
     if is_untyped(units):
         return _object_codes(units.to_list(), absent)
     if units.implementation.is_polars():
@@ -121,12 +120,12 @@ def _codes(units: Any, absent: Bools) -> Ints:
         return np.asarray(native.cat.codes, dtype=np.int64)
     if units.dtype.is_integer():
         return _numbered(units.fill_null(0).to_numpy())
-    if units.dtype.is_float():  # Arrow tells -0.0 from 0.0, and what is not a number by its bits
+    if units.dtype.is_float():  # Arrow would tell -0.0 from 0.0, and NaNs apart by their bits
         return _numbered(units.to_numpy().astype(np.float64))
     arrow = as_arrow(units)
     if arrow is None:
         return np.asarray(native.factorize()[0], dtype=np.int64)
-    if hasattr(arrow.type, "value_type"):  # a dictionary, which may hold a value twice
+    if hasattr(arrow.type, "value_type"):  # a dictionary, which may contain a value twice
         values = arrow.cast(arrow.type.value_type)
         return _codes(nw.from_native(values, series_only=True), absent)
     parts = [part.indices.fill_null(-1).to_numpy() for part in arrow.dictionary_encode().chunks]
@@ -138,19 +137,20 @@ def _numbered(numbers: NDArray[Any]) -> Ints:
 
 
 def has_codes(series: Any) -> bool:
-    """Whether a column in memory holds categories of pandas, which may be of any type."""
+    """Whether a column in memory is a categorical one of pandas, with categories of any type."""
     return hasattr(getattr(series.to_native(), "cat", None), "codes")
 
 
 def is_untyped(series: Any) -> bool:
-    """Whether a column in memory holds Python objects, of which only the records tell the types."""
+    """Whether a column in memory holds Python objects, whose types only the records tell."""
     return str(getattr(series.to_native(), "dtype", "")).lower() == "object"
 
 
 def _object_codes(units: list[Any], absent: Bools) -> Ints:
-    """As Python compares them: 1 and "1" are two units. What has no hash goes by its `repr`.
+    """Number Python objects as Python compares them, so that 1 and "1" are two units.
 
-    What raises even then has no name, as if it were missing: -1.
+    Objects without a hash are compared by their `repr`. Objects that raise even then count as
+    missing, with the number -1.
     """
     seen: dict[Any, int] = {}
     rows = zip(units, absent.tolist(), strict=True)
@@ -159,14 +159,14 @@ def _object_codes(units: list[Any], absent: Bools) -> Ints:
 
 
 def _moment(unit: Any) -> Any:
-    """Datetimes with a zone in UTC: Python takes both passes of a repeated hour for equal."""
+    """A datetime with a zone in UTC, because in its zone Python calls repeated hours equal."""
     zoned = isinstance(unit, dt.datetime) and unit.tzinfo is not None
     return unit.astimezone(dt.UTC) if zoned else unit
 
 
 def _object_code(unit: Any, seen: dict[Any, int]) -> int:
     kind = type(unit)
-    # Objects of unknown types are compared with their like alone, so that none can name another.
+    # Objects of unknown types are compared only with objects of the same type.
     family = "plain" if issubclass(kind, PLAIN) else kind
     for name in (lambda: _moment(unit), lambda: (kind, repr(unit))):
         with suppress(Exception):

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from dpquantiles.sources import frames
+from dpquantiles.sources import tables
 
 
 def test_every_library_of_results_has_its_extra() -> None:
     """Where one is missing, the message names the extra that installs it."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    assert set(frames.BACKENDS) <= set(project["project"]["optional-dependencies"])
+    assert set(tables.BACKENDS) <= set(project["project"]["optional-dependencies"])
 
 
 def test_a_name_is_kept_apart_from_those_that_are_taken() -> None:
-    assert frames.free_name("q", {"q", "q_"}) == "q__"
+    assert tables.free_name("q", {"q", "q_"}) == "q__"
 
 
 def test_other_libraries_are_refused() -> None:
     with pytest.raises(ValueError, match="backend must be one of 'pandas', 'polars', "):
-        frames.frame({"q": [0.5]}, "numpy")
+        tables.frame({"q": [0.5]}, "numpy")
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
@@ -30,7 +30,7 @@ def test_other_libraries_are_refused() -> None:
 )
 def test_whole_numbers_of_any_size_are_held_exactly(backend: str, values: tuple[int, int]) -> None:
     pytest.importorskip(backend)
-    column = frames.frame({"value": values}, backend)["value"]
+    column = tables.frame({"value": values}, backend)["value"]
     held = column.to_pylist() if backend == "pyarrow" else column.to_list()
     assert [int(value) for value in held] == list(values)
 
@@ -38,4 +38,4 @@ def test_whole_numbers_of_any_size_are_held_exactly(backend: str, values: tuple[
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_the_longest_times_have_a_frame(backend: str) -> None:
     ends = [dt.timedelta(microseconds=-(2**63) + 1), dt.timedelta(0)]
-    assert len(frames.frame({"v": ends}, backend)) == 2
+    assert len(tables.frame({"v": ends}, backend)) == 2
