@@ -157,9 +157,9 @@ def _chance_whole(x: int, rate: float) -> float:
 def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
     """The law of `fitted`, which uses an adaptive tree on a grid of few points."""
     assert points <= adaptive_tree.COARSE
-    taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
-    assert isinstance(taken, AdaptiveTree)
-    return of_cells(taken, records, points)
+    tree = mechanism.chosen(points, lumpy=True, size=mechanism.size or len(records))
+    assert isinstance(tree, AdaptiveTree)
+    return of_cells(tree, records, points)
 
 
 def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:

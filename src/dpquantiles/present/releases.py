@@ -93,7 +93,7 @@ def statements(result: Shown) -> list[str]:
         ]
         return [promise(result), *notes]
     ranks = result.ranks if isinstance(result, Release) else None
-    covered = [] if ranks is None else [coverage(ranks.asked)]
+    covered = [] if ranks is None else [coverage(ranks.requested)]
     return [promise(result), *covered, *precision(result)]
 
 

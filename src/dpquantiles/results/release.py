@@ -142,7 +142,7 @@ class Release(Answers):
                 "interval needs a release with intervals; ask for them when it is made, "
                 "for example quantiles(..., intervals=True)"
             )
-        default = self.ranks.asked
+        default = self.ranks.requested
         intervals = Intervals(
             level=default.level if level is None else level, of=default.of if of is None else of
         )
