@@ -170,7 +170,7 @@ class GroupedRows:
             engine_of(self.table).require_same(same=sizes.tolist() == counted)
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
-        """The group of each row, by its place in the list, and its value. Other rows are left out."""
+        """The group of each row, by its place in the list, and its value; leave out other rows."""
         schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
         coded = nw.from_dict(

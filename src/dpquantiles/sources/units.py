@@ -94,7 +94,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
-    """Which rows of a table in memory are kept: those of each unit with the least random numbers."""
+    """Which rows in memory are kept: those of each unit with the least random numbers."""
     absent = units[ABSENT].to_numpy().astype(bool)
     codes = _codes(units[UNIT], absent) + 1
     codes[absent] = 0
