@@ -14,7 +14,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import cli, errors
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import unquoted
 from dpquantiles.sources import memory
 from dpquantiles.sources.engine import Engine
 
@@ -256,7 +256,8 @@ def test_a_keyboard_interrupt_within_duckdb_stays_one(
     assert ledger.spent("pay") == 1.0
 
 
-OWN = {name for name, error in vars(errors).items() if isinstance(error, type)}
+CLASSES = {name: cls for name, cls in vars(errors).items() if isinstance(cls, type)}
+OWN = {name for name, cls in CLASSES.items() if issubclass(cls, BaseException)}
 INTERNAL = {"LookupError", "KeyError", "Broken", "FileNotFoundError", "IsADirectoryError"}
 INTERNAL |= {"FileExistsError", "KeyboardInterrupt", "AttributeError"}
 """Errors that never leave the library, are of the protocols of Python, or name files alone."""

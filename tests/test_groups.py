@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -329,3 +330,10 @@ def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> No
             assert abs(release[county].value - CENTER[county]) <= 3
         assert len(release["No"].values) == 1
     assert ask(data.lazy()).provenance["sizes"] == ask(data).provenance["sizes"]
+
+
+def test_a_csv_column_is_not_grouped_by_itself(tmp_path: Path) -> None:
+    """Its keys would be text, and its values numbers, so that no key would ever match."""
+    (tmp_path / "a.csv").write_text("v\n1.5\n2.5\n")
+    with pytest.raises(ValueError, match="by must name other columns"):
+        dpq.median(tmp_path / "a.csv", column="v", by="v", keys=["1.5"], epsilon=1)

@@ -18,7 +18,7 @@ from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.run import run
-from dpquantiles.sources import memory
+from dpquantiles.sources import files, memory
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -261,3 +261,29 @@ def test_one_size_for_all_keys_is_the_same_request_as_that_size_for_each(tmp_pat
     asked["ledger"] = dpq.Ledger(tmp_path / "budget.db", epsilon=1, neighbors="add-remove")
     first = dpq.median(table, column="x", size=50, **asked)
     assert dpq.median(table, column="x", size={"a": 50, "b": 50}, **asked) == first
+
+
+@pytest.mark.parametrize("name", ["gone.csv", ".", "x.csv", "x.parquet"])
+@pytest.mark.parametrize("charged", [False, True])
+def test_a_file_is_opened_before_anything_is_charged_or_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, charged: bool
+) -> None:
+    """Parquet too where DuckDB is not installed: its footer names the columns."""
+    monkeypatch.setattr(files, "find_spec", dict[str, None]().get)
+    pl.DataFrame({"x": [1, 2]}).write_csv(tmp_path / "x.csv")
+    pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "x.parquet")
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    account: dict[str, Any] = {"ledger": ledger, "dataset": "d"} if charged else {}
+    wrong = "no such file|is a directory|has no column 'y'"
+    with pytest.raises((OSError, ValueError), match=wrong) as raised:
+        dpq.median(tmp_path / name, column="y", epsilon=1, **account)
+    assert not hasattr(raised.value, "__notes__")
+    assert ledger.spent("d") == 0
+
+
+@pytest.mark.parametrize("data", [None, 5, Path("ages.csv")], ids=lambda data: type(data).__name__)
+def test_what_is_no_column_is_refused_before_the_charge(tmp_path: Path, data: Any) -> None:
+    ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
+    with pytest.raises(TypeError, match=r"^data must be a column of values, got "):
+        dpq.median(data, epsilon=1, ledger=ledger, dataset="d")
+    assert len(ledger) == 1

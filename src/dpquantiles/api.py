@@ -120,14 +120,14 @@ def quantiles(
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
         by=_names(by),
         keys=keys,
-        units=Units.of(unit, max_rows_per_unit),
+        units=_units(unit, max_rows_per_unit),
         bounds={} if bounds is None else {column: bounds},
         resolution=resolution,
         grid=grid,
         size=size,
         missing=missing,
         mechanism=mechanism,
-        intervals=require_intervals(intervals),
+        intervals=None if intervals is None else require_intervals(intervals),
         account=Account.of(ledger, dataset=dataset, part=part, request_id=request_id),
         bits=entropy.require_bits(rng=rng),
     )
@@ -142,6 +142,11 @@ def _names(by: str | Iterable[str] | None) -> tuple[str, ...]:
     if not names:
         raise InvalidValue("by must name at least one column, got none")
     return names
+
+
+def _units(unit: str | None, max_rows_per_unit: int | None) -> Units:
+    no_units = unit is None and max_rows_per_unit is None
+    return Units() if no_units else Units.of(unit, max_rows_per_unit)
 
 
 SUMMARY = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -190,7 +195,7 @@ def describe(
         columns=tuple(columns),
         q=require.quantiles(q=q),
         budget=privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors),
-        units=Units.of(unit, max_rows_per_unit),
+        units=_units(unit, max_rows_per_unit),
         bounds=bounds or {},  # type: ignore[arg-type]
         size=size,
         missing=missing,

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from dpquantiles import entropy, require, written
+from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, precision
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.groups import release_groups, release_one
+from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupAnswers
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
@@ -22,8 +23,7 @@ from dpquantiles.sources.groups import GroupedRows, grouped_rows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import SortedView
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups, SortedView
 from dpquantiles.views.protocol import Ints
 
 
@@ -89,16 +89,41 @@ class _GroupDraw:
         made: Mechanism = mechanism
         return made
 
-    def release(
-        self, records: Groups | SortedView, sizes: Ints | None
-    ) -> tuple[list[Sequence[Any]], list[int | None]]:
-        """Answers of some groups, and their sizes as far as these are public."""
+    def release(self, records: Groups | SortedView, sizes: Ints | None) -> GroupAnswers:
+        """The answers of some groups, and their sizes as far as these are public."""
         if isinstance(records, Groups):
-            answers, shown = release_groups(self.build, records, sizes, self.job.bits)
-            return list(answers), shown
-        size = None if sizes is None else int(sizes[0])
-        values, public = release_one(self.build, records, size, self.job.bits)
-        return [values], [public]
+            return self.release_groups(records, sizes, self.job.bits)
+        answers, size = self._release_one(
+            records, None if sizes is None else int(sizes[0]), self.job.bits
+        )
+        return [answers], [size]
+
+    def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
+        """The same for groups in memory.
+
+        Under add-remove neighbors `sizes` are public numbers; without them every group buys its
+        own.
+        """
+        draw_groups = registry.REGISTERED[self.choice.mechanism].draw_groups
+        if draw_groups is not None:
+            return draw_groups(self.build(None), groups, sizes, bits)
+        each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
+        released = [
+            self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
+        ]
+        return [answers for answers, _ in released], [size for _, size in released]
+
+    def _release_one(
+        self, view: SortedView, size: int | None, bits: Bits
+    ) -> tuple[Answers, int | None]:
+        """The answers of one group, and its public size: given, counted under swap, or bought."""
+        mechanism = self.build(size)
+        release = mechanism.release(view, bits)
+        if size is not None:
+            return release.values, size
+        if mechanism.guarantee.neighbors is Neighbors.SWAP:
+            return release.values, view.n
+        return release.values, release.provenance.get("size")  # type: ignore[return-value]
 
     def shares(self) -> dict[str, object]:
         """What the keys, or the sizes of groups, are paid with."""
@@ -125,7 +150,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
     extremes = None if sizes is None else np.array([sizes.min(), sizes.max()])
     groups = Groups.of(grid, nobody, nobody, 1 if extremes is None else len(extremes))
-    release_groups(draw.build, groups, extremes, random.Random(0))
+    draw.release_groups(groups, extremes, random.Random(0))
 
 
 @np.errstate(all="ignore")

@@ -20,7 +20,7 @@ from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
-from dpquantiles.views.filled import MISSING_POLICIES
+from dpquantiles.views import MISSING_POLICIES
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger
@@ -112,7 +112,8 @@ class Job:
             raise InvalidValue(
                 "rng must be left out when a ledger is charged: a seeded release has no guarantee"
             )
-        object.__setattr__(self, "size", self._public_size())
+        if self.size is not None:
+            object.__setattr__(self, "size", self._public_size())
         _ = self.usual  # refuses what no mechanism, or not the one that is named, can meet
 
     def _check_columns(self) -> None:
@@ -164,8 +165,9 @@ class Job:
         A ledger counts the digits of a budget, so a charged job runs with the doubles just below.
         """
         granted = self.budget if self.account is None else self.budget.spendable
-        each = granted.divided(len(self.columns))
-        row = self.units.price(each, grouped=bool(self.by))
+        row = granted.divided(len(self.columns))
+        if self.units.column is not None:
+            row = self.units.price(row, grouped=bool(self.by))
         if not isinstance(self.keys, str) or (self.as_text and self.keys != PRIVATE):
             return Price(row)
         require.choice((PRIVATE,), keys=self.keys)

@@ -81,14 +81,13 @@ Option = TypeVar("Option", bound=str)
 def choice(options: Iterable[Option], **parameter: object) -> Option:
     """One of the named options; a near miss gets a suggestion."""
     name, value = _single(parameter)
-    known = {str(option): option for option in options}
-    listing = ", ".join(repr(option) for option in known)
+    by_text = {str(option): option for option in options}
+    if isinstance(value, str) and value in by_text:
+        return by_text[value]
+    listing = ", ".join(map(repr, by_text))
     if not isinstance(value, str):
         raise InvalidType(f"{name} must be one of {listing}, got {shown(value)}")
-    for text, option in known.items():
-        if text == value:
-            return option
-    by_letters = {_letters(option): option for option in known}
+    by_letters = {_letters(text): text for text in by_text}
     near = difflib.get_close_matches(_letters(value), by_letters, n=1, cutoff=0.5)
     hint = f"; did you mean {by_letters[near[0]]!r}?" if near else ""
     raise InvalidValue(f"{name} must be one of {listing}, got {value!r}{hint}")

@@ -11,7 +11,7 @@ import numpy as np
 from dpquantiles import by_group, results, written
 from dpquantiles.by_group import Grouping
 from dpquantiles.entropy import Bits
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import InvalidValue, unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
 from dpquantiles.privacy import Guarantee, Neighbors
@@ -25,8 +25,7 @@ from dpquantiles.sources.source import (
     pinned_columns,
 )
 from dpquantiles.sources.units import require_units
-from dpquantiles.views import FilledView, SortedView
-from dpquantiles.views.groups import SortedSteps
+from dpquantiles.views import FilledView, SortedSteps, SortedView
 
 Made = Release | GroupedRelease | Description
 
@@ -71,6 +70,11 @@ def open_job(job: Job) -> tuple[Opened, Grouping | None]:
     if not job.takes_table:
         return open_data(job.data, job.columns[0], stated), None
     opened = open_whole(job.data, stated)
+    if opened.is_text and job.columns[0] in job.by:
+        raise InvalidValue(
+            "by must name other columns than the one whose quantiles are wanted: the keys of CSV "
+            f"files are text, got {job.columns[0]!r} for both"
+        )
     if job.units.column is not None:
         require_units(opened.table, job.units.column)
     return opened, Grouping.of(job, opened.table) if job.by else None

@@ -14,7 +14,7 @@ from dpquantiles.sources.cells import parse
 from dpquantiles.sources.files import check_readable
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.tables import nearest
-from dpquantiles.views.filled import MISSING_POLICIES
+from dpquantiles.views import MISSING_POLICIES
 
 SPANS = frozenset({"date", "datetime", "timedelta"})
 """Types in which the distance between two values is a length of time."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.walk import of_deciles, of_groups
+from tests.architecture.walk import of_deciles, of_groups
 
 MOST_FILES, MOST_FILES_BY_GROUP = 34, 53
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpquantiles.cli.demo import rank_errors
+from dpquantiles.cli.about import rank_errors
 from dpquantiles.data import flight_delays
 from tests.cli.conftest import Command
 from tests.present.releases import release

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpquantiles.cli import doctor
+from dpquantiles.cli import about
 from dpquantiles.version import __version__
 from tests.cli.conftest import Command
 
@@ -33,8 +33,8 @@ def test_a_broken_core(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> bool:
         raise NotImplementedError("no entropy here")
 
-    monkeypatch.setitem(doctor.CHECKS, "secure random bits", broken)
-    monkeypatch.setitem(doctor.CHECKS, "wrong", lambda: False)
+    monkeypatch.setitem(about.CHECKS, "secure random bits", broken)
+    monkeypatch.setitem(about.CHECKS, "wrong", lambda: False)
     done = run("doctor")
     assert done.code == 1
     assert "failed  secure random bits: NotImplementedError: no entropy here" in done.out
@@ -44,7 +44,7 @@ def test_a_broken_core(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_library_of_the_project_is_looked_for() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = {extra for extra, _ in doctor.OPTIONAL.values()}
+    extras = {extra for extra, _ in about.OPTIONAL.values()}
     assert extras == set(project["optional-dependencies"]) - {"dev", "mutants"}
     needed = {re.split(r"\W", line)[0] for line in project["dependencies"] if ";" not in line}
-    assert needed == set(doctor.CORE)
+    assert needed == set(about.CORE)

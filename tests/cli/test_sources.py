@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.cli import progress
+from dpquantiles.cli import release
 from dpquantiles.cli.dry_run import _bytes
 from tests.cli.conftest import Command
 from tests.cli.test_errors import assert_refused
@@ -131,9 +131,9 @@ def test_a_long_scan_shows_a_bar_on_a_terminal(
 ) -> None:
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(progress, "PERIOD", 0.01)
-    with progress.scanning(lambda: 40.0, size):
+    monkeypatch.setattr(release, "DELAY", 0.0)
+    monkeypatch.setattr(release, "PERIOD", 0.01)
+    with release.scanning(lambda: 40.0, size):
         time.sleep(0.5)
     assert "reading" in shown.getvalue()
     assert ("4.0/10.0 MB" if size else "40%") in shown.getvalue()
@@ -143,8 +143,8 @@ def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, short = io.StringIO(), Terminal()
     for stream, delay in ((shown, 0.0), (short, 60.0)):
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "DELAY", delay)
-        with progress.scanning(lambda: 40.0, None):
+        monkeypatch.setattr(release, "DELAY", delay)
+        with release.scanning(lambda: 40.0, None):
             time.sleep(0.05)
         assert stream.getvalue() == ""
 

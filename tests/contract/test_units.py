@@ -21,7 +21,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import KeyColumns
-from dpquantiles.views.groups import SortedSteps
+from dpquantiles.views import SortedSteps
 
 Row = tuple[str, int]
 """Its group and its value."""

@@ -23,7 +23,7 @@ from dpquantiles.mechanisms import (
     above_threshold,
     adaptive_tree,
     agg_tree,
-    brackets,
+    bracketed,
     fitted,
     recursive_joint_exp,
     registry,
@@ -42,7 +42,6 @@ from dpquantiles.privacy import (
     PureDP,
     composition,
     conversions,
-    rounding,
 )
 from dpquantiles.privacy.filters import Filter
 from dpquantiles.privacy.spending import Part, Spending
@@ -76,7 +75,7 @@ def of_numbers() -> Iterator[Case]:
 
 
 def _privacy() -> Iterator[Case]:
-    yield from table(rounding.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
+    yield from table(conversions.in_words, (0.1, 1 / 3, 2.0, 1e-7 / 3, 123456.7), (1, 6))
     calls = (1, 2, 7, 30)
     yield from table(conversions.composed_delta, (0.05, 0.5, 3.0), (0.05, 0.5, 1.0), calls)
     yield from table(conversions.per_call_epsilon, (0.1, 1.0), (1e-9, 1e-5, 0.5), calls)
@@ -322,12 +321,12 @@ def _measured() -> Iterator[Case]:
             named = f"interval {rate} {share} {size} {q} {subject}"
             yield case(named, ranks.interval, q, 3, wanted)
     for asked, number in product(Q.values(), (5, 40, 1000)):
-        noise = brackets.RankNoise(answers=0.25, ranks=0.17, size=0.4)
+        noise = bracketed.RankNoise(answers=0.25, ranks=0.17, size=0.4)
         yield case(f"placed {asked} {number}", _placed, asked, number, noise)
 
 
-def _placed(q: tuple[float, ...], size: int, noise: brackets.RankNoise) -> Any:
-    return [sorted(ends) for ends in brackets.place(q, size, Intervals(), noise)]
+def _placed(q: tuple[float, ...], size: int, noise: bracketed.RankNoise) -> Any:
+    return [sorted(ends) for ends in bracketed.place(q, size, Intervals(), noise)]
 
 
 def _margin(chance: float, rate: float, terms: int) -> int:

@@ -36,7 +36,7 @@ from dpquantiles.privacy import (
     Neighbors,
     composed_epsilon,
 )
-from dpquantiles.privacy.rounding import above
+from dpquantiles.privacy.conversions import above
 from dpquantiles.views import ArrayView, PartView
 
 Patch = pytest.MonkeyPatch

@@ -28,7 +28,7 @@ from dpquantiles.mechanisms.adaptive_tree import (
     toll,
 )
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
-from dpquantiles.privacy.rounding import below
+from dpquantiles.privacy.conversions import below
 from dpquantiles.views import WindowView
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,

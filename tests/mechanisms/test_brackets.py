@@ -3,7 +3,7 @@
 import pytest
 
 from dpquantiles import Intervals
-from dpquantiles.mechanisms.brackets import RankNoise, place
+from dpquantiles.mechanisms.bracketed import RankNoise, place
 
 NOISE = RankNoise(answers=0.25, ranks=0.2)
 

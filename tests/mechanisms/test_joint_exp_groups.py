@@ -18,7 +18,7 @@ from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.mechanisms import joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.privacy import PureDP
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]

@@ -16,7 +16,7 @@ from dpquantiles.kernels import draws
 from dpquantiles.mechanisms import (
     adaptive_tree,
     joint_exp,
-    laws,
+    mechanism,
     recursive_joint_exp,
     slice_quantiles,
 )
@@ -52,7 +52,7 @@ def trees(leaves: int) -> AggTree:
 
 
 def permuted(count: int) -> float:
-    return laws.log_probability_in_order(np.zeros((count, count)), [1] * count)
+    return mechanism.log_probability_in_order(np.zeros((count, count)), [1] * count)
 
 
 def kept(level: float) -> Intervals:

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, PureDP, zcdp_delta
+from dpquantiles.privacy.conversions import below, reading
 from dpquantiles.privacy.filters import Amount
-from dpquantiles.privacy.rounding import below, reading
 from dpquantiles.privacy.spending import Part, Spending
 
 

@@ -204,5 +204,5 @@ def test_bad_numbers_are_refused(call: object, message: str) -> None:
     ],
 )
 def test_words_say_no_less(number: float, digits: int, words: str) -> None:
-    assert privacy.rounding.in_words(number, digits) == words
+    assert privacy.conversions.in_words(number, digits) == words
     assert float(words) >= number

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from dpquantiles import BudgetExceeded, privacy
 from dpquantiles.ledger import Ledger
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, zcdp_rho
-from dpquantiles.privacy.conversions import renyi_epsilon, renyi_excess, renyi_limit
+from dpquantiles.privacy.conversions import reading, renyi_epsilon, renyi_excess, renyi_limit
 from dpquantiles.privacy.filters import Amount, Filter
-from dpquantiles.privacy.rounding import reading
 from dpquantiles.privacy.spending import Part, Spending
 from tests.privacy import games
 

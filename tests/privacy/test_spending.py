@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 
 from dpquantiles import privacy
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
-from dpquantiles.privacy.conversions import renyi_excess, renyi_limit
+from dpquantiles.privacy.conversions import (
+    above,
+    below,
+    reading,
+    renyi_excess,
+    renyi_limit,
+    written,
+)
 from dpquantiles.privacy.filters import amounts, objection
-from dpquantiles.privacy.rounding import above, below, reading, written
 from dpquantiles.privacy.spending import Part, Spending
 
 ADD = Neighbors.ADD_REMOVE

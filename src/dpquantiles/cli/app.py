@@ -39,10 +39,24 @@ def _application(given: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_describe)
     if given != ["--version"]:
-        from dpquantiles.cli.commands import add_commands
-
-        add_commands(app)
+        _add_commands(app)
     return app
+
+
+def _add_commands(app: typer.Typer) -> None:
+    """Every command under its name, in the order in which the help lists them."""
+    from dpquantiles.cli.about import audit, demo, doctor, mechanisms
+    from dpquantiles.cli.ledger import ledger
+    from dpquantiles.cli.plan import plan
+    from dpquantiles.cli.release import release
+
+    app.command()(release)
+    app.command()(plan)
+    app.add_typer(ledger, name="ledger")
+    app.command()(mechanisms)
+    app.command()(demo)
+    app.command()(doctor)
+    app.command()(audit)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,13 +1,17 @@
 """`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
 from dpquantiles import entropy, require
 from dpquantiles.cli import arguments, options, screen
 from dpquantiles.cli.dry_run import show_dry_run
-from dpquantiles.cli.progress import scanning
 from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
@@ -24,6 +28,9 @@ FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
     "json": Result.to_json,
     "csv": releases.csv,
 }
+
+DELAY, PERIOD = 1.0, 0.1
+"""Seconds before a bar appears, and between two looks at the engine."""
 
 
 def release(
@@ -112,3 +119,31 @@ def _format(name: str | None) -> str:
     if name is None:
         return "text" if screen.is_terminal() else "json"
     return require.choice(FORMATS, format=name)
+
+
+@contextmanager
+def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
+    """Show how far the engine is, in bytes where they are known, while the body runs."""
+    if percent is None or not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(percent, size, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(percent: Callable[[], float], size: int | None, done: threading.Event) -> None:
+    if done.wait(DELAY):
+        return
+    amount = DownloadColumn() if size else TaskProgressColumn()
+    columns = (TextColumn("reading"), BarColumn(), amount)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=size or 100)
+        while not done.wait(PERIOD):
+            part = min(max(percent(), 0.0), 100.0)
+            bar.update(task, completed=part * (size or 100) / 100)

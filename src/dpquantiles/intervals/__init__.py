@@ -1,16 +1,17 @@
 """Intervals around answers: what is asked for, what was measured, and what follows from it."""
 
-from dpquantiles.intervals.asked import (
+from dpquantiles.intervals.ranks import (
     DATA,
     POPULATION,
     SUBJECTS,
     AskedIntervals,
+    Interval,
     Intervals,
+    MeasuredRanks,
     Subject,
     require_intervals,
     require_level,
 )
-from dpquantiles.intervals.ranks import Interval, MeasuredRanks
 
 __all__ = [
     "DATA",

@@ -39,8 +39,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.laws import log_probability_in_order, steps_of
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, log_probability_in_order, steps_of
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 

@@ -35,7 +35,7 @@ from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
-from dpquantiles.privacy.rounding import SAFE
+from dpquantiles.privacy.conversions import SAFE
 from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 

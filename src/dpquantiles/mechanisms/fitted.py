@@ -36,8 +36,7 @@ from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
 from dpquantiles.privacy import Guarantee
 from dpquantiles.results import Release
-from dpquantiles.views import Demand, SortedView
-from dpquantiles.views.groups import SortedSteps
+from dpquantiles.views import Demand, SortedSteps, SortedView
 
 SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 """The shares of a budget that buy a rough number of records, where it must be bought, and (1)."""

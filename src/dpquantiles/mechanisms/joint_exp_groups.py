@@ -24,7 +24,7 @@ from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16

@@ -18,7 +18,7 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.laws import steps_of
+from dpquantiles.mechanisms.mechanism import steps_of
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import merged
 

@@ -1,19 +1,26 @@
 """What every mechanism is: public numbers, a budget among them, that turn a view into a release."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
+from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
-from dpquantiles.mechanisms.laws import Law
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
+
+MOST_PERMUTED = 16
+"""The most answers of which the sum is made: its cost is 2**m."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +169,16 @@ class Mechanism(ABC):
         )
 
 
+class Law(Protocol):
+    """The distribution of a mechanism's answers on given data."""
+
+    def log_probability(self, values: Sequence[Any]) -> float:
+        """The log probability that exactly these values are released."""
+
+    def draw(self, bits: Bits) -> tuple[Any, ...]:
+        """One draw: the values, in the order of the quantiles."""
+
+
 class WithLaw(Mechanism):
     """A mechanism that states the law of its answers, and draws from it."""
 
@@ -193,3 +210,49 @@ class WithLaw(Mechanism):
     def public_numbers(self, n: int) -> dict[str, object]:
         """What a release says beside its answers."""
         return {"size": self.public_size(n)}
+
+
+def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
+    """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
+    if len(values) != count:
+        raise InvalidValue(f"values must be {count} answers, got {len(values)}")
+    numbers = [grid.kind.number(value, "values") for value in values]
+    steps = grid.encode(np.array(numbers))
+    if [grid.kind.number(value, "values") for value in grid.decode(steps)] != numbers:
+        raise InvalidValue("values must be points of the grid")
+    return steps
+
+
+def log_probability_in_order(chances: Floats, repeats: Sequence[int]) -> float:
+    """The log probability of independent answers that were put in order:
+
+        log of  sum over permutations s of prod_k P_k[o_s(k)] / prod of repeats!
+
+    Entry (k, i) of `chances` is log P_k[o_i] for ascending answers o, of which equal ones come in
+    groups of so many `repeats`: a vector of answers is counted once for each order of equal ones.
+    """
+    if len(chances) > MOST_PERMUTED:
+        raise InvalidValue(
+            f"values must be at most {MOST_PERMUTED} answers, got {len(chances)}: the "
+            "probability is a sum over all permutations"
+        )
+    return _log_permanent(chances) - sum(math.lgamma(count + 1) for count in repeats)
+
+
+def _log_permanent(chances: Floats) -> float:
+    """log of the sum over permutations of the product of entries, row by row over sets of columns.
+
+    All terms are positive, so no precision is lost.
+    """
+    m = len(chances)
+    sets = np.arange(1 << m)
+    masses = np.full(1 << m, -math.inf)
+    masses[0] = 0.0
+    for row in chances:
+        grown = np.full(1 << m, -math.inf)
+        for column, chance in enumerate(row):
+            without = sets[sets & (1 << column) == 0]
+            place = without | (1 << column)
+            grown[place] = np.logaddexp(grown[place], masses[without] + chance)
+        masses = grown
+    return float(masses[-1])

@@ -29,7 +29,7 @@ from dpquantiles.kernels.draws import (
 )
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import ApproxDP, Guarantee
-from dpquantiles.privacy.rounding import SAFE
+from dpquantiles.privacy.conversions import SAFE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,8 +42,7 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.laws import steps_of
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints

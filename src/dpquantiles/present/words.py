@@ -8,10 +8,10 @@ from typing import Any
 
 from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.privacy.rounding import in_words
 from dpquantiles.results import Result
-from dpquantiles.results.result import Answers
+from dpquantiles.results.release import Answers
 
 SIGNIFICANT = 6
 """Digits of the largest real number in a table; JSON and CSV carry all of them."""

@@ -1,4 +1,4 @@
-"""The vocabulary of privacy: neighbors, guarantees, conversions and composition; plain values."""
+"""The terms of privacy as plain values: neighbors, guarantees, conversions and composition."""
 
 from dpquantiles.privacy.composition import to_events, total
 from dpquantiles.privacy.conversions import (
@@ -19,8 +19,7 @@ from dpquantiles.privacy.guarantees import (
     budget,
     from_dict,
 )
-from dpquantiles.privacy.neighbors import Neighbors, NeighborsName
-from dpquantiles.privacy.units import Units
+from dpquantiles.privacy.units import Neighbors, NeighborsName, Units
 
 __all__ = [
     "ZCDP",

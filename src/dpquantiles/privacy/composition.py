@@ -6,9 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue, MissingBackend
-from dpquantiles.privacy.conversions import renyi_epsilon
+from dpquantiles.privacy.conversions import SAFE, above, renyi_epsilon
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.privacy.rounding import SAFE, above
 
 
 class Released(Protocol):
@@ -19,18 +18,18 @@ class Released(Protocol):
 
 
 def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) -> Guarantee:
-    """The least budget that grants all parts, on the same people, one after the other.
+    """The least budget that covers all parts, on the same people, one after the other.
 
-    What it means: parts that were fixed beforehand keep it together. Parts that were chosen by
-    looking at earlier answers keep a budget that was fixed beforehand, if whatever the answers, the
-    total (with the same `delta`) would have stayed within it; a total that came about by stopping
-    at will is no promise (`filters.md`).
+    If the parts were fixed beforehand, they keep this total together. If some parts were chosen by
+    looking at earlier answers, the promise is a budget that was fixed beforehand and that the total
+    (with the same `delta`) could not have exceeded, whatever the answers. A total that came about
+    because somebody stopped at will is no promise (`filters.md`).
 
-    Pure parts add up. With a concentrated part among them, pure ones count as epsilon^2 / 2 and
-    the rhos add up; with an approximate part, epsilons and deltas add up. Given `delta`, the total
-    is (epsilon, delta): delta, beside those of the parts, is for pure and concentrated parts
-    at the one Renyi order that suits such a budget, and pure ones may add up as they are.
-    Sums are exact and rounded up.
+    Pure parts add up. With a concentrated part among them, pure parts count as epsilon^2 / 2 and
+    the rhos add up. With an approximate part, epsilons and deltas add up. If `delta` is given, the
+    total is (epsilon, delta). It then spends `delta`, on top of the deltas of the parts, on pure
+    and concentrated parts, at the one Renyi order that suits such a budget; or it adds up the pure
+    parts as they are, if that is less. Sums are exact and rounded up.
     """
     if delta is not None:
         require.fraction(delta=delta)
@@ -41,14 +40,14 @@ def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) 
         "neighbors": guarantees[0].neighbors,
         "research_only": any(guarantee.research_only for guarantee in guarantees),
         "unit": guarantees[0].unit,
-        # What all parts protect: a swap that leaves the columns of every part as they are.
+        # All parts protect a swap that leaves the columns of every part as they are.
         "within": tuple(dict.fromkeys(name for g in guarantees for name in g.within)),
     }
     return _sum(guarantees, delta, shared)
 
 
 def _alike(guarantees: Sequence[Guarantee]) -> Sequence[Guarantee]:
-    """Guarantees for the same unit and neighbors: swap where they are stated for both."""
+    """Guarantees for the same unit and the same neighbors: swap if they are mixed."""
     units = {guarantee.unit or "one record" for guarantee in guarantees}
     if len(units) > 1:
         raise InvalidValue(f"parts must all protect the same unit, got {', '.join(sorted(units))}")
@@ -65,14 +64,14 @@ def _guarantee(part: Guarantee | Released) -> Guarantee:
 
 
 class _Spent(NamedTuple):
-    """What was added up, exactly."""
+    """Exact sums of epsilons, deltas and rhos."""
 
     epsilon: Fraction
     delta: Fraction
     rho: Fraction
 
     def at(self, delta: float | None) -> tuple[float, float]:
-        """(epsilon, delta), the rho being converted at a delta of its own."""
+        """The sums as (epsilon, delta); rho is converted at a delta of its own."""
         epsilon, own = above(self.epsilon), Fraction(delta or 0)
         if self.rho:
             epsilon = renyi_epsilon(epsilon, above(self.rho), float(own))
@@ -107,11 +106,10 @@ def _sum(
 def to_events(guarantees: Iterable[Guarantee]) -> Any:
     """All guarantees as one `ComposedDpEvent` of dp-accounting; they must protect the same unit.
 
-    A pure guarantee becomes the binary randomized response with the same epsilon, which every
-    epsilon-DP mechanism can be simulated from (Kairouz, Oh, Viswanath, arXiv 1311.0776), so nothing
-    is lost and nothing gained. Accountants take it under the relation REPLACE_ONE; what they report
-    holds for the neighbors that the guarantees are stated for, and for swap where they are stated
-    for both.
+    A pure guarantee becomes the binary randomized response with the same epsilon. Every epsilon-DP
+    mechanism can be simulated from it (Kairouz, Oh, Viswanath, arXiv 1311.0776), so the event costs
+    exactly as much. Accountants accept it under the relation REPLACE_ONE. Their result holds for
+    the neighbors of the guarantees, or for swap neighbors if the guarantees are mixed.
     """
     try:
         from dp_accounting import dp_event
@@ -126,7 +124,7 @@ def to_events(guarantees: Iterable[Guarantee]) -> Any:
 
 def _event(guarantee: Guarantee, dp_event: Any) -> Any:
     if isinstance(guarantee, PureDP):
-        # Less noise promises less: none where doubles cannot tell how little it is.
+        # Less noise promises less, so rounding down is safe, even to no noise at all.
         chance_of_noise = 2 / (1 + guarantee.odds) * SAFE
         return dp_event.RandomizedResponseDpEvent(chance_of_noise, 2)
     if isinstance(guarantee, ZCDP):

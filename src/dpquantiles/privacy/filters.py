@@ -1,25 +1,26 @@
-"""Filters: which totals of charges a budget grants, by a rule that is fixed with the first charge.
+"""Filters: which totals of charges a budget grants, by a rule that the first charge fixes.
 
-Claim. Whatever an analyst asks for after looking at earlier answers, what a filter grants keeps the
-budget (`filters.md`). And none is refused because a sum was rounded.
+Claim. All charges that a filter grants keep the budget together, even if an analyst chooses each
+one after looking at earlier answers (`filters.md`). No charge is refused because of rounding.
 
-A number of a charge or a budget stands for the digits that are written for it: `reading(0.1)` is
-1/10, although the nearest double is a little more. Readings are added as fractions, so ten charges
-of 0.1 are 1 and fit a budget of 1.0, and nothing more does.
+A number in a charge or a budget means the digits that it is written with: `reading(0.1)` is 1/10,
+although the nearest double is a little more. Readings are added as fractions, so ten charges of
+0.1 make exactly 1 and fit a budget of 1.0, and nothing more does.
 
-A cost is a vector (epsilon, delta, rho) with one reading of its guarantee on each route:
+A cost is a vector (epsilon, delta, rho). A budget counts costs on one or two routes:
 
-- a pure budget has one route, which takes pure costs as (epsilon, 0, 0);
-- a concentrated budget has one, which takes pure costs as (0, 0, epsilon^2 / 2) and concentrated
-  ones as (0, 0, rho);
-- an approximate budget has two, which differ in whether pure costs add up as they are or as
-  epsilon^2 / 2, and take approximate costs as (epsilon, delta, 0).
+- A pure budget has one route. It counts a pure cost as (epsilon, 0, 0).
+- A concentrated budget has one route. It counts a pure cost as (0, 0, epsilon^2 / 2) and a
+  concentrated one as (0, 0, rho).
+- An approximate budget has two routes. One counts pure costs as they are, the other as
+  epsilon^2 / 2. Both count an approximate cost as (epsilon, delta, 0).
 
-An approximate budget grants a total if its delta is within the share for approximate costs, and
-either it has no rho and its epsilon is within the budget, or epsilon + a rho is within the limit
-that the rest of delta allows at the Renyi order a. The shares, the order a and the limit depend on
-the budget and on the kind of the first charge alone. The best order for the charges that were made
-would depend on answers, and so would be wrong.
+An approximate budget grants a total on two conditions. Its delta must be within the share of delta
+that is set aside for approximate costs. And either there is no rho and epsilon is within the
+budget, or epsilon + a rho is within the limit that the rest of delta allows at the Renyi order a.
+The shares, the order and the limit depend only on the budget and on the kind of the first charge.
+Choosing the best order for the charges that were made would be wrong, because these charges may
+depend on answers.
 """
 
 import math
@@ -28,17 +29,25 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from dpquantiles.privacy.conversions import renyi_epsilon, renyi_excess, renyi_limit
+from dpquantiles.privacy.conversions import (
+    SAFE,
+    above,
+    below,
+    reading,
+    renyi_epsilon,
+    renyi_excess,
+    renyi_limit,
+    written,
+)
 from dpquantiles.privacy.guarantees import ZCDP, ApproxDP, Guarantee, PureDP
-from dpquantiles.privacy.neighbors import Neighbors
-from dpquantiles.privacy.rounding import SAFE, above, below, reading, written
+from dpquantiles.privacy.units import Neighbors
 
 ZERO = Fraction(0)
 MOST_EXPONENT = 700.0
-"""Up to here an exponential is a double."""
+"""The exponential of this is still a double."""
 
 SUMMED = {PureDP: Fraction(1, 2), ApproxDP: Fraction(1), ZCDP: Fraction(0)}
-"""Which part of delta approximate charges may add up to, by the kind of the first charge."""
+"""The share of delta that approximate charges may use in total, by the kind of the first charge."""
 
 
 class Amount(NamedTuple):
@@ -95,7 +104,7 @@ def amounts(cost: Guarantee, budget: Guarantee) -> Amounts:
 
 
 def _for_neighbors(cost: Guarantee, neighbors: Neighbors) -> Amount:
-    """Exact readings; a replaced record is one removed and one added, as in `as_swap`."""
+    """The numbers of a cost, read exactly; a swap removes one record and adds one (`as_swap`)."""
     once = Amount(**{name: reading(getattr(cost, name)) for name in cost.numbers})
     if cost.neighbors is neighbors:
         return once
@@ -103,7 +112,7 @@ def _for_neighbors(cost: Guarantee, neighbors: Neighbors) -> Amount:
 
 
 def _delta_of_two(once: Amount) -> Fraction:
-    """delta for two records, (1 + e^epsilon) of it; where that is no double, all that there is."""
+    """The delta for two records, 1 + e^epsilon times as much; 1 if that overflows."""
     if once.epsilon >= MOST_EXPONENT:
         return Fraction(1)
     return once.delta * Fraction(1 + math.exp(above(once.epsilon))) / Fraction(SAFE)
@@ -111,24 +120,24 @@ def _delta_of_two(once: Amount) -> Fraction:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which totals an account is granted: fixed by its budget and the kind of its first charge."""
+    """The rule that grants or refuses totals, fixed by the budget and the kind of first charge."""
 
     budget: Guarantee
     first: type[Guarantee]
 
     @cached_property
     def summed(self) -> Fraction:
-        """The part of delta that approximate charges may add up to."""
+        """The share of delta that approximate charges may use in total."""
         return SUMMED[self.first] * _delta(self.budget)
 
     @cached_property
     def ordered(self) -> float:
-        """The part of delta that is kept for the Renyi order."""
+        """The share of delta that is kept for the Renyi order."""
         return below(_delta(self.budget) - self.summed)
 
     @cached_property
     def _order(self) -> tuple[Fraction, Fraction]:
-        """The order that suits rho alone best, and what may be spent of it."""
+        """The best order for charges of rho alone, and its limit on the divergence."""
         epsilon = below(reading(self.budget.amount))
         excess = renyi_excess(epsilon, self.ordered)
         return 1 + Fraction(excess), Fraction(renyi_limit(excess, epsilon, self.ordered))
@@ -166,8 +175,8 @@ class Filter:
     def spent(self, total: Amount) -> float:
         """The least epsilon, or rho, of a budget of this kind that grants a total.
 
-        A total that even this budget does not grant has spent all of it: of ledgers that were
-        written before filters, there are such.
+        A ledger that was written before there were filters may have a total that this budget does
+        not grant. Such a total has spent the whole budget.
         """
         if isinstance(self.budget, ZCDP):
             return written(total.rho)

@@ -1,8 +1,8 @@
 """Privacy guarantees as frozen values: what a release promises, and what a budget can buy.
 
-A budget is a guarantee that is still to be spent. It divides itself, and turns itself into rates
-of noise and ranges of privacy loss, by the rounding rule (`rounding.py`): whatever is made of a
-budget never costs more than the budget.
+A budget is a guarantee that is still to be spent. Its methods divide it and turn it into rates of
+noise and ranges of privacy loss. They follow the rounding rule (`conversions.py`), so that the
+parts of a budget never cost more than the budget.
 """
 
 import math
@@ -14,23 +14,24 @@ from typing import Any, ClassVar, Self
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.privacy import conversions
-from dpquantiles.privacy.neighbors import Neighbors
-from dpquantiles.privacy.rounding import SAFE, above, below, in_words, reading, root_below
+from dpquantiles.privacy.conversions import SAFE, above, below, in_words, reading, root_below
+from dpquantiles.privacy.units import Neighbors
 
 RESEARCH_NOTE = "research only: drawn with continuous noise in floating point, so not exact"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Stated:
-    """What all guarantees share: the neighbors they are stated for, and whether they are exact.
+    """The fields and methods that all guarantees share.
 
-    `unit` names the column whose values tell apart what is protected, such as people; without it
-    that is one record. `within` names the columns that a swap leaves as they are.
+    `unit` names the column that identifies whom the guarantee protects, such as people; without it,
+    the guarantee protects one record. `within` names the columns that a swap leaves as they are.
+    `research_only` marks a guarantee that holds for exact arithmetic only.
     """
 
     kind: ClassVar[str]
     numbers: ClassVar[tuple[str, ...]] = ("epsilon",)
-    """The fields that say how much, the measure first."""
+    """The names of the number fields, the measure first."""
     power: ClassVar[int] = 1
     """The measure grows as this power of a rate of noise, and of the number of rows."""
     neighbors: Neighbors = Neighbors.SWAP
@@ -39,44 +40,45 @@ class _Stated:
     within: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        known = require.choice(Neighbors, neighbors=self.neighbors)
-        object.__setattr__(self, "neighbors", Neighbors(known))
+        if not isinstance(self.neighbors, Neighbors):
+            stated = require.choice(Neighbors, neighbors=self.neighbors)
+            object.__setattr__(self, "neighbors", Neighbors(stated))
         object.__setattr__(self, "within", tuple(self.within))
 
     @property
     def measure(self) -> str:
-        """What a guarantee of this kind is counted in."""
+        """The name of the main number: epsilon or rho."""
         return self.numbers[0]
 
     @property
     def amount(self) -> float:
-        """How much of its measure."""
+        """The main number itself."""
         amount: float = getattr(self, self.measure)
         return amount
 
     def at(self, amount: float) -> Self:
-        """The same guarantee for another amount of its measure."""
+        """The same guarantee with another amount."""
         changed: dict[str, Any] = {self.measure: amount}
         return replace(self, **changed)
 
     @property
     def stated_for(self) -> dict[str, Any]:
-        """All but the measure and its size: for a guarantee on the same neighbors."""
+        """All fields but the numbers, to build another guarantee for the same neighbors."""
         names = ("neighbors", "research_only", "unit", "within")
         return {name: getattr(self, name) for name in names}
 
     @property
     def without_delta(self) -> "PureDP | ZCDP":
-        """The same guarantee for what needs no delta."""
+        """The same guarantee for a mechanism that needs no delta."""
         return self  # type: ignore[return-value]
 
     @property
     def noise_rate(self) -> float:
-        """The rate of discrete Laplace noise on a number that one neighbor changes by one."""
+        """The rate of discrete Laplace noise on a number that changes by one between neighbors."""
         return self.amount
 
     def counting_rate(self, times: int = 1) -> float:
-        """The rate of noise on disjoint counts, where a record is counted so many times."""
+        """The rate of noise on disjoint counts in which each record counts so many times."""
         return self.divided(times * self.neighbors.records).noise_rate
 
     def bounded_range(self, calls: int = 1) -> float:
@@ -85,13 +87,13 @@ class _Stated:
 
     @property
     def spendable(self) -> Self:
-        """The doubles to run with where the digits of the numbers were charged."""
+        """The largest doubles that are not above the decimal digits of the numbers."""
         return self._each(reading)
 
     def split(self, *shares: float | Fraction) -> "tuple[Guarantee, ...]":
-        """Parts of these shares, and the rest: together they are no more than the whole.
+        """Parts with these shares, and the rest; together they are no more than the whole.
 
-        A delta goes to the rest; the parts need none.
+        The rest gets the delta, if there is one; the parts need none.
         """
         whole = Fraction(self.amount)
         parts = [below(whole * Fraction(share)) for share in shares]
@@ -99,17 +101,17 @@ class _Stated:
         return (*(self.without_delta.at(part) for part in parts), rest)
 
     def divided(self, parts: int) -> Self:
-        """What each of several equal parts may spend on the same people."""
-        return self._each(lambda number: Fraction(number) / parts)
+        """One of several equal parts that are all spent on the same people."""
+        return self if parts == 1 else self._each(lambda number: Fraction(number) / parts)
 
     def per_row(self, rows: int) -> Self:
-        """What one row may spend where so many rows of a unit count: see `units.md`."""
+        """The budget of one row if so many rows of a unit count: see `units.md`."""
         require.count(minimum=1, rows=rows)
-        amount = below(Fraction(self.amount) / rows**self.power)
-        return replace(self.at(amount), unit=None)
+        row = self if rows == 1 else self.at(below(Fraction(self.amount) / rows**self.power))
+        return replace(row, unit=None)
 
     def scaled(self, factor: float) -> Self:
-        """A budget that allows so many times the rate; only for plans, it is not rounded down."""
+        """A budget that allows so many times the rate. Not rounded, so it is for plans only."""
         return self.at(self.amount * factor**self.power)
 
     def _each(self, exact: Callable[[float], Fraction]) -> Self:
@@ -123,7 +125,7 @@ class _Stated:
         return f"{promise} ({self.kind}; {change}{note})"
 
     def to_dict(self) -> dict[str, object]:
-        """A plain dictionary, the inverse of `from_dict`; what protects records names no unit."""
+        """A plain dictionary, the inverse of `from_dict`; an empty unit or within is left out."""
         plain = {"kind": self.kind, **vars(self), "neighbors": str(self.neighbors)}
         narrowed = {"unit": self.unit, "within": list(self.within)}
         kept = {name: value for name, value in plain.items() if name not in narrowed}
@@ -153,7 +155,7 @@ class PureDP(_Stated):
         return math.exp(self.epsilon) if self.epsilon < 700 else math.inf
 
     def approximate(self, delta: float) -> "ApproxDP":
-        """The same promise as (epsilon, delta): delta is not used."""
+        """The same promise as (epsilon, delta); the delta stays unused."""
         return ApproxDP(epsilon=self.epsilon, delta=delta, **self.stated_for)
 
     def concentrated(self) -> "ZCDP":
@@ -161,7 +163,7 @@ class PureDP(_Stated):
         return ZCDP(rho=above(Fraction(self.epsilon) ** 2 / 2), **self.stated_for)
 
     def as_swap(self) -> "PureDP":
-        """Stated for swap neighbors: a swap is a removal and an addition."""
+        """The guarantee for swap neighbors: a swap is a removal and an addition."""
         if self.neighbors is Neighbors.SWAP:
             return self
         return replace(self, neighbors=Neighbors.SWAP, epsilon=2 * self.epsilon)
@@ -190,25 +192,25 @@ class ApproxDP(_Stated):
 
     @property
     def without_delta(self) -> PureDP:
-        """epsilon alone, for what needs no delta."""
+        """The epsilon alone, for a mechanism that needs no delta."""
         return PureDP(epsilon=self.epsilon, **self.stated_for)
 
     def bounded_range(self, calls: int = 1) -> float:
-        """Mechanisms that are all chosen beforehand may use delta and cost less together."""
+        """Uses delta, so that mechanisms that are all chosen beforehand cost less together."""
         return conversions.per_call_epsilon(self.epsilon, self.delta, calls)
 
     def per_row(self, rows: int) -> Self:
-        """Epsilon is divided by k, and delta by exp(epsilon) - 1 over exp(epsilon / k) - 1."""
+        """Divides epsilon by k, and delta by (exp(epsilon) - 1) / (exp(epsilon / k) - 1)."""
         row = super().per_row(rows)
         if rows == 1:
             return row
         part = self.epsilon / rows
-        # The quotient of both, written so that nothing overflows.
+        # The inverse of that quotient, written so that nothing overflows.
         ratio = math.exp(part - self.epsilon) * math.expm1(-part) / math.expm1(-self.epsilon)
         return replace(row, delta=self.delta * ratio * SAFE)
 
     def as_swap(self) -> "ApproxDP":
-        """Stated for swap neighbors, by group privacy of two records."""
+        """The guarantee for swap neighbors, by group privacy for two records."""
         if self.neighbors is Neighbors.SWAP:
             return self
         growth = 1 + math.exp(self.epsilon) if self.epsilon < 700 else math.inf
@@ -242,11 +244,11 @@ class ZCDP(_Stated):
 
     @property
     def noise_rate(self) -> float:
-        """The rate e of noise that costs e^2 / 2 = rho: it is e-differentially private."""
+        """The rate e with e^2 / 2 = rho: noise of this rate is e-differentially private."""
         return root_below(2 * Fraction(self.rho))
 
     def bounded_range(self, calls: int = 1) -> float:
-        """The exact price of a bounded range is below eta^2 / 8."""
+        """Uses the exact rho of a bounded range eta, which is below eta^2 / 8."""
         return conversions.bounded_range_eta(self.divided(calls).rho)
 
     def approximate(self, delta: float) -> ApproxDP:
@@ -255,11 +257,11 @@ class ZCDP(_Stated):
         return ApproxDP(epsilon=epsilon, delta=delta, **self.stated_for)
 
     def concentrated(self) -> "ZCDP":
-        """Itself."""
+        """The guarantee itself."""
         return self
 
     def as_swap(self) -> "ZCDP":
-        """Stated for swap neighbors: groups of two cost four times as much."""
+        """The guarantee for swap neighbors: a group of two records costs four times as much."""
         if self.neighbors is Neighbors.SWAP:
             return self
         return replace(self, neighbors=Neighbors.SWAP, rho=4 * self.rho)

@@ -1,13 +1,15 @@
 """Spending: what was charged to one account, also on disjoint parts, and what still fits.
 
-Charges on the same records add up. Of the disjoint parts of a partition a record is in one, so the
-componentwise greatest total among them counts; partitions add up with each other and with charges
-on the whole. Under swap neighbors that holds for a record that stays in its part, so the partition
-joins the columns that a swap leaves as they are; an add-remove charge on a part counts twice in a
-swap budget, which pays for leaving one part and for entering another. `filters.md` has the proof.
+Charges on the same records add up. A record is in only one of the disjoint parts of a partition, so
+a partition counts as the componentwise greatest total among its parts. Partitions add up with each
+other and with charges on the whole. `filters.md` has the proof.
 
-A charge counts as the digits that are written for it. A release runs with the largest doubles that
-are not above them (`spendable` of a guarantee), so that it never spends more than was charged.
+Under swap neighbors this holds for a record that stays in its part, so the partition joins the
+columns that a swap leaves as they are. An add-remove charge on a part counts twice in a swap
+budget, which pays for leaving one part and for entering another.
+
+A charge counts as the digits that it is written with. A release runs with the largest doubles that
+are not above them (`spendable` of a guarantee), so it never spends more than was charged.
 """
 
 import math
@@ -15,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from dpquantiles.privacy.conversions import greatest_double
 from dpquantiles.privacy.filters import Amount, Amounts, Filter, amounts, objection
 from dpquantiles.privacy.guarantees import ApproxDP, Guarantee
-from dpquantiles.privacy.neighbors import Neighbors
-from dpquantiles.privacy.rounding import greatest_double
+from dpquantiles.privacy.units import Neighbors
 
 
 class Part(NamedTuple):
@@ -46,7 +48,7 @@ class Spending:
         """Count a charge."""
         self.charges += 1
         self._filter = self._filter_for(cost)
-        # A swap release of a part protects a record against others of the same part only.
+        # Under swap neighbors, a release of a part only protects swaps within that part.
         parted = (part.partition,) if part and cost.neighbors is Neighbors.SWAP else ()
         self.within = tuple(dict.fromkeys((*self.within, *cost.within, *parted)))
         self.research_only = self.research_only or cost.research_only
@@ -76,40 +78,41 @@ class Spending:
         return _each(Amount.plus, others, self._greatest_with(cost, part))
 
     def _filter_for(self, cost: Guarantee) -> Filter:
-        """What the first charge has fixed, or would fix if it were this one."""
+        """The filter that the first charge fixed, or that this charge would fix as the first."""
         return self._filter or Filter(self.budget, type(cost))
 
     def objection(self, cost: Guarantee) -> str | None:
-        """Why such a charge cannot be granted, however small it is; None when it can."""
+        """Why a charge of this kind is never granted, however small it is; None if it may be."""
         return objection(cost, self.budget) or self._filter_for(cost).objection(cost)
 
     def fits(self, cost: Guarantee, part: Part | None = None) -> bool:
-        """Whether one more charge is granted, on some route."""
+        """Whether one more charge is granted on at least one route."""
         return any(map(self._filter_for(cost).admits, self._with(cost, part)))
 
     def remaining(self, cost: Guarantee, part: Part | None = None) -> float:
-        """The greatest epsilon, or rho, at which this charge would fit; 0.0 when none does."""
+        """The greatest epsilon, or rho, at which this charge would fit; 0.0 if none fits."""
         return greatest_double(lambda amount: self.fits(cost.at(amount), part))
 
     def remaining_delta(self, cost: ApproxDP, part: Part | None = None) -> float:
-        """The greatest delta at which such a charge would fit if it took no epsilon."""
+        """The greatest delta at which this charge would fit if it had next to no epsilon."""
         free = replace(cost, epsilon=math.ulp(0.0))
         return greatest_double(
             lambda delta: delta < 1 and self.fits(replace(free, delta=delta), part)
         )
 
     def spent(self) -> float:
-        """The least rho, or epsilon at the delta of the budget, that would have granted all."""
+        """The least rho, or epsilon at the delta of the budget, that grants all charges so far."""
         if self._filter is None:
             return 0.0
         return min(map(self._filter.spent, self._total))
 
     def guarantee(self) -> Guarantee | None:
-        """The least budget that would have granted all charges; None without any.
+        """The least budget that grants all charges so far; None if there are none.
 
-        They keep it together if they were fixed beforehand, or were to stop within it whatever the
-        answers; of charges that were stopped by looking at answers the whole budget is the promise.
-        It holds for what every charge protects: a swap that leaves the columns of all as they are.
+        The charges keep it together if they were fixed beforehand, or would have stayed within it
+        whatever the answers. If somebody stopped because of the answers, the promise is the whole
+        budget. It protects only what every charge protects: a swap must leave the columns of all
+        charges as they are.
         """
         if not self.charges:
             return None

@@ -6,8 +6,7 @@ from itertools import chain
 from typing import Any
 
 from dpquantiles.kinds import named
-from dpquantiles.results.release import Release
-from dpquantiles.results.result import FORMAT, Answers
+from dpquantiles.results.release import FORMAT, Answers, Release
 
 Key = tuple[Any, ...]
 

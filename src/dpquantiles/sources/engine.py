@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
-from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed
-from dpquantiles.failures import is_interrupt
+from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed, is_interrupt
 from dpquantiles.kinds import Domain, Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw

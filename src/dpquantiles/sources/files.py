@@ -28,6 +28,7 @@ from dpquantiles.sources.tables import nearest, suggestion
 ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 QUERY = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 PATTERN = re.compile(r"[*?\[]")
+PARQUET = (".parquet", ".pq")
 PARQUET_MAGIC = b"PAR1"
 NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
 """A Parquet column of one of these types may be read as any other of them."""
@@ -86,7 +87,7 @@ class Named:
     @property
     def is_parquet(self) -> bool:
         """Whether these are Parquet files, and DuckDB is installed to read their schemas."""
-        named = self._ending.endswith((".parquet", ".pq")) and not self.is_query
+        named = self._ending.endswith(PARQUET) and not self.is_query
         return named and find_spec("duckdb") is not None
 
     @property
@@ -94,8 +95,13 @@ class Named:
         name = self.name.partition("?")[0] if is_remote(self.name) else self.name
         return name.lower()
 
-    def unknown(self) -> ValueError:
+    def unknown(self) -> Exception:
         """The error for files of a format that cannot be read."""
+        if self._ending.endswith(PARQUET):
+            return MissingBackend(
+                f"'{self.name}' needs DuckDB to be read as a table: pip install "
+                "'dpquantiles[duckdb]'"
+            )
         return InvalidValue(
             f"the name of data files must end in .csv or .parquet, got {self.name!r}; "
             "for other forms write a query: SELECT ... FROM read_json('...')"
@@ -152,7 +158,9 @@ def require_column(path: str | Path, column: str) -> None:
     check_readable(path)
     if path.suffix.lower() == ".csv":
         position(read_header(path, ",").names, column, path)
-    elif path.suffix.lower() != ".parquet":
+    elif path.suffix.lower() == ".parquet":
+        _parquet_reader(path, column)
+    else:
         raise InvalidValue(
             f"the name of a data file must end in .csv or .parquet, got '{path}'; "
             "write the table to one of these first"
@@ -242,7 +250,8 @@ def check_parquet(path: Path) -> None:
             raise InvalidValue(f"'{path}' is not a Parquet file; rename it if it is a CSV file")
 
 
-def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def _parquet_reader(path: Path, column: str) -> Callable[[str], Any]:
+    """How to read a column that the footer of a file names."""
     check_parquet(path)
     library = next(filter(find_spec, ("pyarrow", "polars")), None)
     if library is None:
@@ -253,6 +262,11 @@ def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn
     with _damage_reported(path):
         names, read = _open_parquet(path, library)
     position(names, column, path)
+    return read
+
+
+def _read_parquet(path: Path, column: str, type_name: str | None) -> TypedColumn:
+    read = _parquet_reader(path, column)
     with _damage_reported(path):
         series = read(column)
     try:

@@ -21,8 +21,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import SortedView, stand_in
-from dpquantiles.views.groups import Groups
+from dpquantiles.views import Groups, SortedView, stand_in
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
@@ -170,7 +169,7 @@ class GroupedRows:
             engine_of(self.table).require_same(same=sizes.tolist() == counted)
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
-        """The group of each row, by its place in the list, and its value; leave out other rows."""
+        """The group of each listed row, by its place in the list, and its value."""
         schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
         coded = nw.from_dict(

@@ -128,9 +128,8 @@ class Ibis(QueryEngine):
         """Open a transaction, unless the user has opened one."""
         backend = native.get_backend()
         if native.op().find(ops.InMemoryTable):
-            native.limit(
-                0
-            ).to_pyarrow()  # Ibis uploads them once, and that must outlast our transaction
+            # Ibis uploads these tables once, and they must outlast our transaction.
+            native.limit(0).to_pyarrow()
         if backend.name == "duckdb":
             from dpquantiles.sources import duckdb
 
@@ -139,9 +138,8 @@ class Ibis(QueryEngine):
         elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
             with backend.con.transaction():
                 backend.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                backend.con.execute(
-                    "SET LOCAL client_encoding TO 'UTF8'"
-                )  # other encodings lack characters
+                # Other encodings lack characters.
+                backend.con.execute("SET LOCAL client_encoding TO 'UTF8'")
                 yield
         else:
             yield

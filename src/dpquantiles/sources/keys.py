@@ -246,7 +246,7 @@ def _code(part: Any, dtype: Any) -> Any:
 
 
 def read(codes: Sequence[Key], types: Sequence[str]) -> tuple[Key, ...]:
-    """Keys from their codes, with placeholders for those that cannot be shown."""
+    """The inverse of `codes`. A placeholder replaces keys that cannot be shown."""
     columns = zip(as_columns(codes, len(types)), types, strict=True)
     return tuple(zip(*(_read(parts, stated) for parts, stated in columns), strict=True))
 

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.errors import InvalidType, MissingBackend
-from dpquantiles.failures import unquoted
+from dpquantiles.errors import InvalidType, MissingBackend, unquoted
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
@@ -49,6 +48,7 @@ def without_records(data: Any) -> Any:
     _require_no_text(data)
     series = _narwhals_series(data)
     if series is None:
+        _require_records(data)
         return None
     native = series.head(0).to_native()
     return None if str(_declared_type(native)).lower() in UNDECLARED else native
@@ -73,9 +73,15 @@ def _read(data: Any, stated: Kind | None) -> TypedColumn:
         series = _series(data)
         if series is not None:
             return _read_series(series, stated)
-    if not hasattr(data, "__iter__"):
-        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
+    _require_records(data)
     return _of_array(as_array(data), stated)
+
+
+def _require_records(data: Any) -> None:
+    """Refuse what holds no records, by its type alone."""
+    forms = ("__iter__", "__array__", "__arrow_c_array__", "__arrow_c_stream__")
+    if not any(hasattr(type(data), form) for form in forms):
+        raise InvalidType(f"data must be a column of values, got {type(data).__name__}")
 
 
 def _of_array(array: NDArray[Any], stated: Kind | None) -> TypedColumn:

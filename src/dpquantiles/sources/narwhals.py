@@ -8,4 +8,5 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(import_module("narwhals.stable.v2"), name)
+    value = globals()[name] = getattr(import_module("narwhals.stable.v2"), name)
+    return value

@@ -1,15 +1,24 @@
 """The sorted view: all that a mechanism ever sees of the data."""
 
-from dpquantiles.views.array import ArrayView
-from dpquantiles.views.filled import FilledView, filled, stand_in
-from dpquantiles.views.part import PartView
-from dpquantiles.views.protocol import Demand, SortedView, WindowView
+from dpquantiles.views.array import (
+    MISSING_POLICIES,
+    ArrayView,
+    FilledView,
+    Groups,
+    SortedSteps,
+    filled,
+    stand_in,
+)
+from dpquantiles.views.protocol import Demand, PartView, SortedView, WindowView
 
 __all__ = [
+    "MISSING_POLICIES",
     "ArrayView",
     "Demand",
     "FilledView",
+    "Groups",
     "PartView",
+    "SortedSteps",
     "SortedView",
     "WindowView",
     "filled",

@@ -1,19 +1,21 @@
-"""A sorted view of an array in memory, which sorts no more of it than is needed."""
+"""Sorted views of arrays in memory, which sort no more of them than is needed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles import require
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.select import select
-from dpquantiles.kinds import column
-from dpquantiles.views.filled import filled
-from dpquantiles.views.protocol import Ints
+from dpquantiles.kinds import clamp, column
+from dpquantiles.views.protocol import Ints, SortedView
 
 CHUNK = 1 << 20
+MISSING_POLICIES = ("drop", "lower", "upper")
 
 
 class ArrayView:
@@ -74,3 +76,110 @@ class _Present:
             slots += np.bincount(left + right, minlength=len(slots))
         below = np.cumsum(slots)
         return below[0:-1:2][inverse], below[1::2][inverse]
+
+
+def stand_in(grid: Grid, missing: Any) -> int:
+    """The step that stands in for a missing record."""
+    if isinstance(missing, str):
+        return 0 if require.choice(MISSING_POLICIES, missing=missing) == "lower" else grid.size - 1
+    number = grid.kind.number(missing, "missing")
+    return int(grid.encode(np.array([clamp(number) if isinstance(number, int) else number]))[0])
+
+
+def filled(present: SortedView, missing: Any, count: int) -> SortedView:
+    """The records that are present, and what stands in for the missing ones, if anything does."""
+    step = stand_in(present.grid, missing)
+    dropped = isinstance(missing, str) and missing == "drop"
+    return present if dropped or not count else FilledView(present, step, count)
+
+
+@dataclass(frozen=True)
+class FilledView:
+    """Another view, and `count` more records at `step`."""
+
+    view: SortedView
+    step: int
+    count: int
+
+    @property
+    def n(self) -> int:
+        """The number of records, those that stand in included."""
+        return self.view.n + self.count
+
+    @property
+    def grid(self) -> Grid:
+        return self.view.grid
+
+    @cached_property
+    def _before(self) -> int:
+        """They come after all records that lie below their step."""
+        return int(self.view.ranks(np.array([self.step]))[0][0])
+
+    def order_statistics(self, index: Ints) -> Ints:
+        after = index >= self._before + self.count
+        present = after | (index < self._before)
+        steps = np.full(len(index), self.step, dtype=np.int64)
+        steps[present] = self.view.order_statistics((index - self.count * after)[present])
+        return steps
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        below, through = self.view.ranks(steps)
+        return below + self.count * (self.step < steps), through + self.count * (self.step <= steps)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSteps:
+    """A sorted array of steps as a view."""
+
+    grid: Grid
+    steps: Ints
+
+    @property
+    def n(self) -> int:
+        return len(self.steps)
+
+    def order_statistics(self, index: Ints) -> Ints:
+        return self.steps[index]
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        return np.searchsorted(self.steps, steps, "left"), np.searchsorted(
+            self.steps, steps, "right"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The records of groups 0, 1, ...: sorted within each group, one group after the other."""
+
+    grid: Grid
+    steps: Ints
+    ends: Ints
+    """Where each group ends."""
+
+    @classmethod
+    def of(cls, grid: Grid, codes: Ints, steps: Ints, count: int) -> "Groups":
+        """Records with the codes 0 .. count-1 of their groups, in any order."""
+        ends = np.cumsum(np.bincount(codes, minlength=count))
+        if count * grid.size <= 2**63:
+            # One number holds group and step, so that one plain sort will do.
+            together = np.sort(codes * np.int64(grid.size) + steps)
+            return cls(grid, together % np.int64(grid.size), ends)
+        return cls(grid, steps[np.lexsort((steps, codes))], ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def starts(self) -> Ints:
+        """Where each group starts."""
+        return self.ends - self.n
+
+    @property
+    def n(self) -> Ints:
+        """The number of records of each group."""
+        return np.diff(self.ends, prepend=0)
+
+    def view(self, group: int) -> SortedSteps:
+        """One group as a data set of its own."""
+        start = self.ends[group - 1] if group else 0
+        return SortedSteps(self.grid, self.steps[start : self.ends[group]])

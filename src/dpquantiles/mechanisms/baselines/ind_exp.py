@@ -35,8 +35,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.laws import log_probability_in_order
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, log_probability_in_order
 from dpquantiles.privacy import PureDP
 from dpquantiles.views import Demand, SortedView, WindowView
 from dpquantiles.views.protocol import merged

