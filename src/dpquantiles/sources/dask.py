@@ -25,9 +25,6 @@ class Dask(Engine):
 
     name, extra, backend = "Dask", "dask", "pandas"
 
-    def safe(self, table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG002
-        return table
-
     def numbers(self, table: Table, column: str) -> Numbers:
         dtype, native = table.dtype(column), table.frame.to_native()
         kind = kind_of(dtype)

@@ -146,10 +146,11 @@ class Ibis(QueryEngine):
 
     def is_derived(self, native: Any) -> bool:
         op, backend = native.op(), native.get_backend()
-        relations, values = op.find(ops.Relation), op.find(ops.Value)
+        relations = op.find(ops.Relation)
+        values = (value for value in op.find(ops.Value) if type(value).__module__ != __name__)
         return not (
             all(isinstance(relation, PLAIN) for relation in relations)
-            and not any(isinstance(value, COMPUTED) for value in values if not _is_ours(value))
+            and not any(isinstance(value, COMPUTED) for value in values)
             and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
         )
 
@@ -254,11 +255,6 @@ def _with_length(cell: Any) -> Any:
 def _savepoint(backend: Any) -> Any:
     """A savepoint, which keeps a transaction of PostgreSQL alive if a statement in it fails."""
     return backend.con.transaction() if backend.name == "postgres" else nullcontext()
-
-
-def _is_ours(value: Any) -> bool:
-    """Whether a value is a function that this module declares."""
-    return type(value).__module__ == __name__
 
 
 def _is_table(backend: Any, table: Any) -> bool:
