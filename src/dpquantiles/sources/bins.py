@@ -51,8 +51,8 @@ FOCUS = (-16_436 * DAY, 47_482 * DAY)
 class Map(Protocol):
     """A map from positions to bins in two steps.
 
-    The result of the first step becomes a column, because engines compute a column once, but an
-    expression again in each place where it is used.
+    The result of the first step becomes a column, because engines compute a column once. Some of
+    them, such as DuckDB, compute an expression again in each place where it is used.
     """
 
     def prepared(self, position: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Data frames of Dask: partitions of pandas become numbers one by one, where they are."""
+"""Data frames of Dask, whose partitions of pandas become numbers one by one, on the workers."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,12 +21,9 @@ from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
 
 class Dask(Engine):
-    """Partitions are tables in memory, and what those can do is done there."""
+    """Partitions are tables in memory, so the code for those runs on each of them."""
 
     name, extra, backend = "Dask", "dask", "pandas"
-
-    def safe(self, table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG002
-        return table
 
     def numbers(self, table: Table, column: str) -> Numbers:
         dtype, native = table.dtype(column), table.frame.to_native()
@@ -49,7 +46,7 @@ class Dask(Engine):
     def bound_rows(
         self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
     ) -> Table:
-        """In memory, because Dask cannot number rows within units."""
+        """Fetch the rows first, because Dask cannot number the rows of a unit."""
         needed = dict.fromkeys((unit, *columns))
         collected = Table(self.collected(table.frame.select(*needed)))
         return units.bound_rows(collected, unit, rows, columns, bits)
@@ -61,12 +58,12 @@ class Dask(Engine):
         return not all(map(_is_plain, native.expr.walk()))
 
     def kept(self, native: Any) -> AbstractContextManager[Any]:
-        """By the workers."""
+        """Keep the rows on the workers."""
         return nullcontext(native.persist())
 
 
 def _doubles(part: Any, name: str, _: Kind) -> Any:
-    """One partition of numbers; missing ones have the position zero."""
+    """One partition of numbers. Missing ones have the position zero."""
     double = column(REAL, memory.read(part[name]).values)
     missing = np.False_ if double.missing is None else double.missing
     position = np.where(missing, 0.0, double.numbers)
@@ -74,7 +71,7 @@ def _doubles(part: Any, name: str, _: Kind) -> Any:
 
 
 def _whole(part: Any, name: str, kind: Kind) -> Any:
-    """One partition of other types, as the whole numbers of their kind."""
+    """One partition of another type, as the whole numbers of its kind."""
     converted = column(kind, memory.read(part[name]).values)
     numbers = converted.numbers.astype(np.int64)
     missing = np.zeros(len(part), dtype=bool) if converted.missing is None else converted.missing
@@ -83,7 +80,7 @@ def _whole(part: Any, name: str, kind: Kind) -> Any:
 
 
 def _in_microseconds(dtype: Any) -> Any:
-    """The same type of time, dates excepted, counted in microseconds."""
+    """The same type, but times other than dates are counted in microseconds."""
     if dtype == nw.Datetime:
         return nw.Datetime("us", dtype.time_zone)
     return nw.Duration("us") if dtype == nw.Duration else dtype
@@ -98,14 +95,14 @@ def _coded(part: Any, types: Mapping[str, str]) -> Any:
 
 
 def _is_plain(step: Any) -> bool:
-    """Whether a step gives the same rows at every run; functions of the user's may not."""
+    """Whether a step gives the same rows in every run. Functions of the user may not."""
     names = {base.__name__ for base in type(step).__mro__}
     blockwise = "Blockwise" in names and "Sample" not in names
     return "FromGraph" in names or (blockwise and not any(map(_is_foreign, step.operands)))
 
 
 def _is_foreign(operand: Any) -> bool:
-    """Whether an operand is a function, but neither Dask's nor our own."""
+    """Whether an operand is a function that is neither Dask's nor ours."""
     if not callable(operand) or isinstance(operand, type):
         return False
     whole = operand.func if isinstance(operand, partial) else operand

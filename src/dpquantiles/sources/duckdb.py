@@ -1,4 +1,4 @@
-"""DuckDB: columns of its relations."""
+"""Relations of DuckDB."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
 try:
-    import duckdb as duckdb  # for the relations that are opened here, too
+    import duckdb as duckdb  # `relations` uses it too
 except ImportError:
     raise MissingBackend(
         "files by pattern or address, SQL queries and DuckDB databases need DuckDB: "
@@ -24,22 +24,22 @@ except ImportError:
     ) from None
 
 FAR = 2**62
-"""Where infinite times go, in microseconds: beyond every grid, and yet a number."""
+"""Replaces infinite times, in microseconds: it lies beyond every grid."""
 
 ROWS = "dpq_rows"
-"""What statements call the relation that they are run for."""
+"""The name of a relation in the statements that are run on it."""
 
 PLAIN = frozenset({"PROJECTION", "FILTER", "UNION", "DUMMY_SCAN", "EMPTY_RESULT", "UNNEST"})
 PLAIN |= {"SEQ_SCAN", "TABLE_SCAN", "COLUMN_DATA_SCAN", "PANDAS_SCAN", "RANGE"}
 PLAIN |= {"READ_PARQUET", "PARQUET_SCAN", "READ_CSV", "READ_CSV_AUTO"}
 PLAIN |= {"PYTHON_ARROW_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"}
-"""Steps of a plan that give the same rows whenever they run on the same data."""
+"""Steps of a plan that give the same rows in every run on the same data."""
 
 HIDDEN = (
     "SELECT sql FROM duckdb_views() WHERE NOT internal UNION ALL SELECT macro_definition FROM "
     "duckdb_functions() WHERE NOT internal AND macro_definition IS NOT NULL"
 )
-"""Text that a query may stand for without quoting it."""
+"""Selects the definitions of views and macros, which a query may use without showing them."""
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
 
@@ -55,13 +55,13 @@ class DuckDB(QueryEngine):
         return native.select(*(column.alias(name) for name, column in columns.items()))
 
     def safe_cell(self, table: Table, column: str) -> str | None:
-        """Integers of 128 bits as ones of 64, times in microseconds, infinite ones as far ones."""
+        """Integers get 64 bits, and times become finite and whole microseconds."""
         native, cell, dtype = table.frame.to_native(), quoted(column), table.dtype(column)
         if str(native.types[native.columns.index(column)]) == "TIMESTAMPTZ_NS":  # not in Narwhals
             cell, dtype = f"CAST({cell} AS TIMESTAMP_NS)", nw.Datetime("ns", "UTC")
         if dtype == nw.Int128:
             return _clamped(cell, f"({INT64.min})", str(INT64.max), "BIGINT")
-        if dtype == nw.UInt128:  # which is not compared with negative numbers
+        if dtype == nw.UInt128:  # it cannot be compared with negative numbers
             return _clamped(cell, "0", str(INT64.max), "BIGINT")
         if dtype == nw.Duration:
             return _interval(cell)
@@ -72,24 +72,24 @@ class DuckDB(QueryEngine):
         return self.ticks(table, days if dtype == nw.Date else _microseconds(column), dtype)
 
     def text_code(self, native: Any, column: str) -> str:  # noqa: ARG002
-        """DuckDB sorts text that is not UTF-8 wrongly, and fails to give it out."""
+        """Bytes, because DuckDB sorts text that is not UTF-8 wrongly, and fails to return it."""
         return f"encode(CAST({quoted(column)} AS VARCHAR))"
 
     def day_code(self, native: Any, column: str) -> str:  # noqa: ARG002
-        """Infinite dates are the largest numbers of days there are."""
+        """Infinite dates have the largest numbers of days."""
         return f"CAST({quoted(column)} - DATE '1970-01-01' AS BIGINT)"
 
     def unit_cell(self, table: Table, unit: str) -> str | None:
-        """Text as bytes."""
+        """Text becomes bytes."""
         text = table.dtype(unit) == nw.String
         return self.text_code(table.frame.to_native(), unit) if text else None
 
     def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> str:  # noqa: ARG002
-        """Hashes of several cells are joined by XOR, which alone would order rows unevenly."""
+        """Hash twice: DuckDB joins the hashes of cells by XOR, which orders rows unevenly."""
         return f"hash(hash({', '.join([str(key), *map(quoted, columns)])}))"
 
     def collect(self, frame: Any) -> Any:
-        """The rows as Arrow has them; intervals as durations, which are all that they are here."""
+        """Fetch intervals as durations, because `safe` made all of them plain lengths of time."""
         schema = frame.collect_schema().items()
         lengths = {name: _microseconds(name) for name, dtype in schema if dtype == nw.Duration}
         rows = super().collect(self._with(frame, lengths))
@@ -104,18 +104,18 @@ class DuckDB(QueryEngine):
 
     @contextmanager
     def kept(self, native: Any) -> Iterator[Any]:
-        """In a temporary table, for which DuckDB uses the disk where memory is short."""
+        """Keep the rows in a temporary table, which DuckDB moves to disk if memory is short."""
         name = f"dpq_{uuid4().hex}"
         try:
             native.query(ROWS, f"CREATE TEMP TABLE {name} AS SELECT * FROM {ROWS}")
             yield native.query(ROWS, f"SELECT * FROM {name}")
         finally:
-            with suppress(duckdb.Error):  # a transaction that failed takes the table with it
+            with suppress(duckdb.Error):  # a failed transaction has already dropped the table
                 _runner(native)(f"DROP TABLE IF EXISTS {name}")
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it, whatever it holds."""
+    """A name as an identifier of SQL, whatever characters it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -124,7 +124,7 @@ def _microseconds(column: str) -> str:
 
 
 def _moment(cell: str, dtype: Any) -> str:
-    """Points in time in microseconds, infinite ones as far ones."""
+    """Points in time in microseconds. Infinite ones become very far ones."""
     zoned = dtype.time_zone is not None
     if dtype.time_unit == "ns":
         whole = f"epoch_ns({cell}) // 1000 - (epoch_ns({cell}) % 1000 < 0)::BIGINT"
@@ -137,24 +137,24 @@ def _moment(cell: str, dtype: Any) -> str:
 
 
 def _clamped(cell: str, low: str, high: str, stated: str) -> str:
-    """A cell between two ends, in a type that holds both; NULL stays NULL."""
+    """A cell clamped between two ends, in a type that holds both. NULL stays NULL."""
     below, above = f"WHEN {cell} < {low} THEN {low}", f"WHEN {cell} > {high} THEN {high}"
-    # The cast of each branch is its own, so that no value is cast that does not fit.
+    # Each branch has its own cast, so that only values that fit are cast.
     return f"CASE {below}::{stated} {above}::{stated} ELSE {cell}::{stated} END"
 
 
 def _interval(cell: str) -> str:
-    """Lengths of time in microseconds alone; months have 30 days, as everywhere in DuckDB."""
+    """Lengths of time in microseconds. A month has 30 days, as everywhere in DuckDB."""
     far = f"CASE WHEN {cell} > INTERVAL '0 days' THEN {INT64.max} ELSE -{INT64.max} END"
     whole = f"coalesce(TRY(epoch_us({cell})), {far})"
     return f"CASE WHEN {cell} IS NOT NULL THEN to_microseconds({whole}) END"
 
 
 def _runner(relation: Any) -> Callable[[str], Any]:
-    """What runs a statement on the connection of a relation.
+    """A function that runs a statement on the connection of a relation.
 
-    A statement for a relation binds it first: that takes a while for thousands of files, and a
-    transaction that failed does not allow it. So the connection runs it, where it is known.
+    Running it through the relation would bind the relation first. That takes a while for thousands
+    of files, and is impossible in a failed transaction. So the connection is used if it is known.
     """
     connection = getattr(relation, "_con", None)
     run: Callable[[str], Any] = partial(relation.query, ROWS)
@@ -163,10 +163,10 @@ def _runner(relation: Any) -> Callable[[str], Any]:
 
 @contextmanager
 def transaction(run: Callable[[str], Any], rollback: Callable[[], Any] | None) -> Iterator[None]:
-    """A transaction of our own, which sees one state of all tables.
+    """Open a transaction, which sees one state of all tables.
 
-    There is none where it could not be ended, nor within one of the user's: outside of
-    transactions, every statement is one and has a number of its own.
+    None is opened if it could not be ended, or if the user has opened one. Without a transaction
+    of the user, two statements have two different transaction numbers.
     """
     if rollback is None or _number(run) == _number(run):
         yield
@@ -175,7 +175,7 @@ def transaction(run: Callable[[str], Any], rollback: Callable[[], Any] | None) -
     try:
         yield
     finally:
-        with suppress(duckdb.Error):  # it may have died with its connection
+        with suppress(duckdb.Error):  # the connection may be gone
             rollback()
 
 
@@ -184,7 +184,7 @@ def _number(run: Callable[[str], Any]) -> Any:
 
 
 def is_derived(relation: Any, run: Callable[[str], Any]) -> bool:
-    """Whether rows are computed from more than a row each, or by chance; the plan tells."""
+    """Whether two runs may give different rows, judging by the plan and the text of the query."""
     steps = relation.query(ROWS, f"EXPLAIN (FORMAT json) SELECT * FROM {ROWS}").fetchall()[0][1]
     if not all(map(_is_plain, json.loads(steps))):
         return True

@@ -157,8 +157,7 @@ def require_column(path: str | Path, column: str) -> None:
     path = Path(path)
     check_readable(path)
     if path.suffix.lower() == ".csv":
-        with _csv_rows(path) as rows:
-            position(header_of(rows, path).names, column, path)
+        position(read_header(path, ",").names, column, path)
     elif path.suffix.lower() == ".parquet":
         _parquet_reader(path, column)
     else:

@@ -1,4 +1,4 @@
-"""Tables of Ibis, and so of any database that it speaks to, such as PostgreSQL."""
+"""Tables of Ibis, and so of any database that it connects to, such as PostgreSQL."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,21 +24,21 @@ from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table, kind_of
 
 FAR = 10**20
-"""Decimals beyond this are beyond every grid, and some databases have infinite ones."""
+"""Decimals are clamped to this magnitude, beyond every grid. Some databases have infinite ones."""
 
 DAYS = (dt.date.min, dt.date.max)
 MOMENTS = (dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30))
-"""What every zone can write; the grids of dates and datetimes end there too."""
+"""Python can show these in any time zone. The grids of dates and datetimes end there too."""
 
 BEYOND = 10**12
-"""More than the days of any date, or than its year, month and day in one number."""
+"""Greater than the days of any date, and than its year, month and day in one number."""
 
 PLAIN: tuple[type, ...] = (ops.DatabaseTable, ops.InMemoryTable, ops.Project, ops.Filter)
 PLAIN += (ops.DropColumns, ops.DropNull, ops.FillNull, ops.Union, ops.SelfReference)
-"""Steps that give the same rows whenever they run on the same data."""
+"""Steps that give the same rows in every run on the same data."""
 
 COMPUTED = (ops.Impure, ops.Analytic, ops.Reduction, ops.Subquery, ops.ScalarUDF)
-"""Values of more than one row, or of chance."""
+"""Values that depend on more than one row, or on chance."""
 
 
 class Ibis(QueryEngine):
@@ -51,13 +51,13 @@ class Ibis(QueryEngine):
         return native.mutate(**cells)
 
     def domain(self, table: Table, column: str) -> Domain:
-        """Where a type states no precision, Narwhals assumes one."""
+        """If a type has no precision, Narwhals assumes one, so the type tells nothing."""
         stated = table.frame.to_native()[column].type()
         vague = (stated.is_timestamp() or stated.is_decimal()) and stated.scale is None
         return ANYTHING if vague else super().domain(table, column)
 
     def safe_cell(self, table: Table, column: str) -> Any:
-        """Times that Python can hold, and decimals that Arrow can."""
+        """Times are clamped to what Python can hold, and decimals to what Arrow can hold."""
         cell, dtype = table.frame.to_native()[column], table.dtype(column)
         if dtype == nw.Date:
             return _clamped(cell, *DAYS)
@@ -71,7 +71,7 @@ class Ibis(QueryEngine):
         return numbers
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
-        """Times stay what they are, and have positions of their own."""
+        """Times keep their type, and their positions are a second column."""
         if dtype == nw.Duration:
             raise unsupported("intervals, which Ibis rounds; take their seconds in a query first")
         cell = table.frame.to_native()[column]
@@ -90,14 +90,14 @@ class Ibis(QueryEngine):
         return Numbers(frame, kind_of(dtype), self, tick=tick, locate=locate)
 
     def text_code(self, native: Any, column: str) -> Any:
-        """Databases hold text that UTF-8 can write; but DuckDB does not look: there it is bytes."""
+        """Text of DuckDB becomes bytes, because it may not be UTF-8. Other databases check that."""
         text = _as_text(native[column])
         if _is_duckdb(native):
             return encode(text)
         return ibis.ifelse(text.startswith(MARK), ibis.literal(f"{MARK}=") + text, text)
 
     def day_code(self, native: Any, column: str) -> Any:
-        """Dates beyond Python's are other numbers, one for each, beyond the days of the others."""
+        """Dates beyond Python's range get distinct numbers beyond the days of all other dates."""
         cell, (first, last) = native[column], DAYS
         spelled = cell.cast("string")
         calendar = (cell.year().cast("int64") * 12 + cell.month()) * 31 + cell.day()
@@ -111,13 +111,13 @@ class Ibis(QueryEngine):
         )
 
     def unit_cell(self, table: Table, unit: str) -> Any:
-        """DuckDB's text as bytes."""
+        """DuckDB's text becomes bytes."""
         native = table.frame.to_native()
         text = _is_duckdb(native) and table.dtype(unit) == nw.String
         return encode(native[unit]) if text else None
 
     def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> Any:
-        """The digits of MD5 where there are any, which order as numbers do."""
+        """The digits of MD5, if the database has it. They order rows as a number would."""
         cells = [_with_length(native[column]) for column in columns]
         text = reduce(lambda left, right: left + right, cells, ibis.literal(str(key)))
         digest = native.get_backend().has_operation(ops.HexDigest)
@@ -125,10 +125,11 @@ class Ibis(QueryEngine):
 
     @contextmanager
     def transaction(self, native: Any) -> Iterator[None]:
-        """A transaction of our own; none within the user's."""
+        """Open a transaction, unless the user has opened one."""
         backend = native.get_backend()
         if native.op().find(ops.InMemoryTable):
-            native.limit(0).to_pyarrow()  # Ibis hands them over once, and that must outlast our end
+            # Ibis uploads these tables once, and they must outlast our transaction.
+            native.limit(0).to_pyarrow()
         if backend.name == "duckdb":
             from dpquantiles.sources import duckdb
 
@@ -137,44 +138,46 @@ class Ibis(QueryEngine):
         elif backend.name == "postgres" and backend.con.info.transaction_status.name == "IDLE":
             with backend.con.transaction():
                 backend.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                backend.con.execute("SET LOCAL client_encoding TO 'UTF8'")  # others lack characters
+                # Other encodings lack characters.
+                backend.con.execute("SET LOCAL client_encoding TO 'UTF8'")
                 yield
         else:
             yield
 
     def is_derived(self, native: Any) -> bool:
         op, backend = native.op(), native.get_backend()
-        relations, values = op.find(ops.Relation), op.find(ops.Value)
+        relations = op.find(ops.Relation)
+        values = (value for value in op.find(ops.Value) if type(value).__module__ != __name__)
         return not (
             all(isinstance(relation, PLAIN) for relation in relations)
-            and not any(isinstance(value, COMPUTED) for value in values if not _is_ours(value))
+            and not any(isinstance(value, COMPUTED) for value in values)
             and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
         )
 
     @contextmanager
     def kept(self, native: Any) -> Iterator[Any]:
-        """In a temporary table; a database that gives us none computes the rows every time."""
+        """Keep the rows in a temporary table. If the database refuses, it computes them again."""
         name, backend, rows = f"dpq_{uuid4().hex}", native.get_backend(), native
         try:
             with suppress(Exception), _savepoint(backend):
                 rows = backend.create_table(name, native, temp=True)
             yield rows
         finally:
-            with suppress(Exception):  # a transaction that failed takes the table with it
+            with suppress(Exception):  # a failed transaction has already dropped the table
                 quoted = sqlglot.to_identifier(name, quoted=True).sql(backend.dialect)
                 backend.raw_sql(f"DROP TABLE IF EXISTS {quoted}")
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def encode(text: str) -> bytes:
-    """DuckDB's own function."""
+    """The function of DuckDB that turns text into bytes."""
     raise NotImplementedError
 
 
 def _require_plan(numbers: Numbers, dtype: Any) -> None:
-    """Refuse what PostgreSQL has under a type of its own, before anything is charged or read.
+    """Refuse types that PostgreSQL cannot compare, before anything is charged or read.
 
-    Ibis takes some types for others. A plan is made of types alone, and no record is looked at.
+    Ibis reports some types as others. Planning a query shows that, and reads no record.
     """
     scan = numbers.frame.select(nw.col(VALUE).alias("v"), numbers.position.alias("p"))
     native, backend = scan.to_native(), scan.to_native().get_backend()
@@ -190,7 +193,7 @@ def _require_plan(numbers: Numbers, dtype: Any) -> None:
             f"a type that PostgreSQL does not compare as {dtype}, such as money; cast it to "
             "numeric in a query first"
         ) from None
-    except ProgrammingError:  # Ibis may still have to make tables that the query names
+    except ProgrammingError:  # the query may need tables that Ibis has yet to create
         return
     except Error as error:
         raise UnreadableData(
@@ -208,59 +211,54 @@ def _is_duckdb(native: Any) -> bool:
 
 
 def _clamped(cell: Any, low: Any, high: Any) -> Any:
-    """Times between two ends, of moments whole microseconds; missing ones stay so."""
+    """Times clamped between two ends, in whole microseconds. Missing ones stay missing."""
     given = wanted = cell.type()
     if given.is_timestamp() and given.scale is not None:
         wanted = given.copy(scale=6)
-        given = given.copy(scale=min(given.scale, 6))  # years of the ends do not fit into others
+        given = given.copy(scale=min(given.scale, 6))  # the ends do not fit in finer types
         cell = cell.cast(given)
     least, most = (ibis.literal(end, type=wanted) for end in (low, high))
-    # All are compared in their own type: not all that it holds can be cast to another.
+    # Compare in the column's own type, because not all of its values can be cast to another.
     below, above = (cell < least.cast(given), least), (cell > most.cast(given), most)
     return ibis.cases(below, above, else_=cell.cast(wanted))
 
 
 def _finite(cell: Any, dtype: Any) -> Any:
-    """Decimals as Arrow can hold them: the largest clamped, what is not a number missing.
+    """Decimals that Arrow can hold: large ones are clamped, and NaN becomes missing.
 
-    They are compared as they are, because doubles hold neither the largest nor the smallest of
-    some databases. But DuckDB's integers of 128 bits, which Ibis takes for decimals as well, are
-    not all decimals, and all of them are doubles.
+    They are compared as decimals, because in some databases the largest and the smallest do not fit
+    in doubles. But Ibis reports DuckDB's integers of 128 bits as decimals too, and these are
+    compared as doubles, because not all of them fit in decimals.
     """
     stated = f"decimal({dtype.precision}, {dtype.scale})"
     most = min(Decimal(FAR), Decimal((0, (9,) * dtype.precision, -dtype.scale)))
-    far = ibis.literal(f"{most:f}").cast(stated)  # some databases read long digits as a double
+    far = ibis.literal(f"{most:f}").cast(stated)  # some databases read a long literal as a double
     whole = dtype.scale == 0 and _is_duckdb(cell)
     number, end = (cell.cast("float64"), float(most)) if whole else (cell, far)
-    # Where there is a decimal that is not a number, it compares as the greatest.
+    # If a database has a decimal NaN, it compares as the greatest number.
     above = ibis.ifelse(cell.cast("string") == "NaN", ibis.null(stated), far)
     clamped = ibis.cases((number > end, above), (number < -end, -far), else_=cell)
     return clamped if cell.type().precision else clamped.cast(stated)
 
 
 def _as_text(cell: Any) -> Any:
-    """A cell as text; what Ibis takes for text may be an enumeration, which databases must cast."""
+    """A cell as text. Ibis reports enumerations as text, so these are cast by the database."""
     return cell + "" if cell.type().is_string() else cell.cast("string")
 
 
 def _with_length(cell: Any) -> Any:
-    """A cell as text that begins with its length, so that no two rows are written alike."""
+    """A cell as text after its length, so that different rows never give the same text."""
     text = _as_text(cell)
     return (ibis.literal("|") + text.length().cast("string") + ":" + text).fill_null("|")
 
 
 def _savepoint(backend: Any) -> Any:
-    """What keeps the transaction of PostgreSQL alive when a statement in it is refused."""
+    """A savepoint, which keeps a transaction of PostgreSQL alive if a statement in it fails."""
     return backend.con.transaction() if backend.name == "postgres" else nullcontext()
 
 
-def _is_ours(value: Any) -> bool:
-    """Whether a value is a function that was declared here."""
-    return type(value).__module__ == __name__
-
-
 def _is_table(backend: Any, table: Any) -> bool:
-    """Whether a table of the database is one: a view may compute its rows from many."""
+    """Whether a table is a real one, not a view that may compute each row from many."""
     if backend.name not in ("duckdb", "postgres"):
         return True
     parts = [part for part in (table.namespace.database, table.name) if part]

@@ -109,14 +109,24 @@ class KeyColumns:
                 f"keys must be tuples of {len(self.by)} values, for {', '.join(self.by)}, "
                 f"got {shown(key)}"
             )
-        columns = zip(parts, self.types, self.by, strict=True)
-        return tuple(self._part(value, name, column) for value, name, column in columns)
+        return tuple(map(self._part, parts, self.types, self.by))
 
     def _part(self, value: Any, name: str, column: str) -> Any:
-        part = _plain_part(value, name, column)
-        if name == "int":
-            _require_fit(part, UINT64 if column in self.unsigned else INT64, column)
-        return part
+        """One part of a key as a plain value of its column's type."""
+        if name == "str" and isinstance(value, str):
+            return _writable(str(value))
+        truth = isinstance(value, (bool, np.bool_))
+        if name == "bool" and truth:
+            return bool(value)
+        if name == "int" and isinstance(value, Integral) and not truth:
+            return _fitting(int(value), UINT64 if column in self.unsigned else INT64, column)
+        if name == "date" and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+            return value
+        if value is None or value != value:
+            raise InvalidValue(f"keys must not be missing, got {value!r} for {column!r}")
+        raise InvalidType(
+            f"keys must be of type {name} like the column {column!r}, got {shown(value)}"
+        )
 
 
 def _key_type(column: str, dtype: Any) -> str:
@@ -133,22 +143,6 @@ def _key_type(column: str, dtype: Any) -> str:
     )
 
 
-def _plain_part(value: Any, name: str, column: str) -> Any:
-    """One part of a key as a plain value of its column's type."""
-    if name == "str" and isinstance(value, str):
-        return _writable(str(value))
-    truth = isinstance(value, (bool, np.bool_))
-    if name == "bool" and truth:
-        return bool(value)
-    if name == "int" and isinstance(value, Integral) and not truth:
-        return int(value)
-    if name == "date" and isinstance(value, dt.date) and not isinstance(value, dt.datetime):
-        return value
-    if value is None or value != value:
-        raise InvalidValue(f"keys must not be missing, got {value!r} for {column!r}")
-    raise InvalidType(f"keys must be of type {name} like the column {column!r}, got {shown(value)}")
-
-
 def _writable(text: str) -> str:
     """The same text; ValueError if a column of text cannot hold it."""
     try:
@@ -158,13 +152,14 @@ def _writable(text: str) -> str:
     return text
 
 
-def _require_fit(number: int, limits: np.iinfo[Any], column: str) -> None:
-    """Refuse a number that no column of this type can hold."""
+def _fitting(number: int, limits: np.iinfo[Any], column: str) -> int:
+    """The same number; ValueError if a column of this type cannot hold it."""
     if not limits.min <= number <= limits.max:
         raise InvalidValue(
             f"keys must be whole numbers from {limits.min} to {limits.max} for the column "
             f"{column!r}, got {shown(number)}"
         )
+    return number
 
 
 def as_columns(keys: Sequence[Key], count: int) -> list[list[Any]]:

@@ -16,12 +16,12 @@ from dpquantiles.sources.tables import Table
 
 STEPS = frozenset({"parquet", "csv", "ipc", "ndjson", "df", "project", "selection:", "estimated"})
 STEPS |= {"select", "simple", "with_columns:", "filter", "from", "union", "plan", "cache", "end"}
-"""First words of the lines that Polars writes for plans which give the same rows at every run."""
+"""First words of the lines in a plan of Polars that gives the same rows in every run."""
 
 ROW_BY_ROW = frozenset({"alias", "cast", "strict_cast", "is_null", "is_not_null", "is_nan"})
 ROW_BY_ROW |= {"is_not_nan", "fill_null", "fill_nan", "is_in", "is_between", "then", "otherwise"}
 ROW_BY_ROW |= {"not", "abs", "neg", "round", "floor", "ceil", "clip", "sqrt", "log", "exp", "pow"}
-"""Functions of one row; those of text and of dates are others."""
+"""Functions of a single row. Functions of text and of dates are allowed by their namespace."""
 
 
 class Polars(QueryEngine):
@@ -34,7 +34,7 @@ class Polars(QueryEngine):
         return native.with_columns(**cells)
 
     def safe_cell(self, table: Table, column: str) -> Any:
-        """Integers of 128 bits as ones of 64."""
+        """Integers of 128 bits become integers of 64 bits."""
         dtype = table.dtype(column)
         if dtype not in (nw.Int128, nw.UInt128):
             return None
@@ -51,7 +51,7 @@ class Polars(QueryEngine):
         return pl.col(column).cast(pl.Int64)
 
     def unit_cell(self, table: Table, unit: str) -> Any:
-        """Categories as text: the numbers behind them depend on other rows."""
+        """Categories become text, because the numbers behind them depend on other rows."""
         numbered = table.dtype(unit) in (nw.Categorical, nw.Enum)
         return pl.col(unit).cast(pl.String) if numbered else None
 
@@ -72,5 +72,5 @@ class Polars(QueryEngine):
         return not (first <= STEPS | {""} and called <= ROW_BY_ROW)
 
     def kept(self, native: Any) -> AbstractContextManager[Any]:
-        """In memory."""
+        """Keep the rows in memory."""
         return nullcontext(native.collect(engine="streaming").lazy())

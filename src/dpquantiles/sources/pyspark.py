@@ -1,4 +1,4 @@
-"""Data frames of Spark, classic and Connect: arithmetic stays in the JVM, Arrow brings the rest."""
+"""Data frames of Spark, classic and Connect. All arithmetic runs in Spark, none in Python."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,18 +17,18 @@ from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
 MOST_PARTS = 16
-"""The most partitions that bins are shuffled into; there are no more bins than one could hold."""
+"""The most partitions to shuffle bins into. All bins would fit in a single one."""
 
 PLAIN = ("Project", "Filter", "Union", "SubqueryAlias")
-"""Steps of a plan that give the same rows whenever they run on the same data."""
+"""Steps of a plan that give the same rows in every run on the same data."""
 
 COMPILED = 100
-"""The most ranges of one filter: Java compiles no longer method, and runs ten times slower then.
-So more ranges are asked for by several filters, each of which reads the table."""
+"""The most ranges of one filter. With more, the method is too long for Java's compiler and runs ten
+times slower. So more ranges need several filters, each of which reads the table."""
 
 
 class Spark(QueryEngine):
-    """Cells are columns of Spark, most of them written as text: every operation is a call."""
+    """Cells are columns of Spark, mostly written as SQL, because each operation costs a call."""
 
     name, extra = "Spark", "spark"
 
@@ -67,7 +67,7 @@ class Spark(QueryEngine):
         return F.expr(f"CAST(unix_date({quoted(column)}) AS BIGINT)")
 
     def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> Any:  # noqa: ARG002
-        """Spark passes over nulls, so which cells are null is hashed as well."""
+        """Spark leaves nulls out of a hash, so hash which cells are null as well."""
         cells = [F.col(quoted(column)) for column in columns]
         return F.xxhash64(F.lit(key), *cells, *map(F.isnull, cells))
 
@@ -78,7 +78,7 @@ class Spark(QueryEngine):
         return nw.from_native(reduce(type(native).union, kept))
 
     def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        """As text: what Narwhals writes takes long to plan, and is too long to compile."""
+        """Written as SQL, because Narwhals' expression is slow to plan and too long to compile."""
         native = frame.to_native()
         floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
         missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
@@ -88,19 +88,19 @@ class Spark(QueryEngine):
         return nw.from_native(in_few_parts(native.groupBy(bin_of).agg(*map(F.expr, cells))))
 
     def is_derived(self, native: Any) -> bool:
-        """What the user keeps is left as it is."""
+        """Rows that the user has persisted stay as they are."""
         kept = native.storageLevel
         if kept.useMemory or kept.useDisk:
             return False
         try:
             plan = native._jdf.queryExecution().optimizedPlan()
             return not (plan.deterministic() and plan.subqueriesAll().isEmpty() and _is_plain(plan))
-        except Exception:  # behind Connect there is no plan to look at
+        except Exception:  # Connect does not show the plan
             return True
 
     @contextmanager
     def kept(self, native: Any) -> Iterator[Any]:
-        """By the workers."""
+        """Keep the rows on the workers."""
         native.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             yield native
@@ -109,16 +109,16 @@ class Spark(QueryEngine):
 
 
 def quoted(name: str) -> str:
-    """A name as Spark's SQL takes it, whatever it holds."""
+    """A name as an identifier of Spark's SQL, whatever characters it holds."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def in_few_parts(query: Any) -> Any:
-    """A grouped query that shuffles into few partitions, for groups that are few.
+    """The same query, but it shuffles its few groups into few partitions.
 
-    The number of partitions is a setting of the session, which is the user's: a copy of it has
-    another. Where the table itself is shuffled, the user's number is for that, so the query stays
-    as it is; and where Spark lets nobody copy a session, such as behind Connect.
+    The number of partitions is a setting of the user's session, so we change it in a copy of the
+    session. The query stays as it is if it shuffles the table itself, because then the user's
+    number is the right one, or if the session cannot be copied, as with Connect.
     """
     try:
         session = query.sparkSession
@@ -128,20 +128,20 @@ def in_few_parts(query: Any) -> Any:
         analyzed = query._jdf.queryExecution().analyzed()
         copied = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, analyzed)
         exchanges = copied.queryExecution().executedPlan().toString().count("Exchange")
-    except Exception:  # these are internals of Spark, and the query runs without them
+    except Exception:  # these are internals of Spark, and the query also runs without them
         return query
     return type(query)(copied, session) if exchanges == 1 else query
 
 
 def _condition(ranges: Sequence[Range]) -> str:
-    """Whether a value lies in one of these ranges, by halves: few comparisons for each row."""
+    """Whether a value lies in one of these ranges, with few comparisons for each row."""
     ends = [(_literal(low), _literal(high)) for low, high in ranges]
     low = first_that_reaches(ends, lambda end, *ways: f"if({VALUE} <= {end}, {', '.join(ways)})")
     return f"{VALUE} >= {ends[0][0]} AND {VALUE} <= {ends[-1][1]} AND {VALUE} >= {low}"
 
 
 def _literal(value: float | int | Decimal) -> str:
-    """A number as Spark's SQL takes it, exactly."""
+    """A number as an exact literal of Spark's SQL."""
     if isinstance(value, Decimal):
         return f"{value:f}BD"
     if isinstance(value, int):

@@ -101,15 +101,14 @@ def open_parquet(names: str) -> Table:
     groups = _same_footers(connection, _files(connection, names))
     parts = [_layout(connection, files, f"read_parquet({_listed(files)})") for files in groups]
     table = _joined(connection, names, parts, nearest)
-    return replace(table, rows=lambda: _rows(connection, names))
 
+    def rows() -> int:
+        query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
+        # Fetch the whole answer, because the release needs a free connection.
+        ((total,),) = _read(names, lambda: connection.execute(query, [names]).fetchall())
+        return int(total or 0)
 
-def _rows(connection: Any, names: str) -> int:
-    """The number of rows in Parquet files, from their footers."""
-    query = "SELECT sum(num_rows)::BIGINT FROM parquet_file_metadata(?)"
-    # Fetch the whole answer, because the release needs a free connection.
-    ((rows,),) = _read(names, lambda: connection.execute(query, [names]).fetchall())
-    return int(rows or 0)
+    return replace(table, rows=rows)
 
 
 def _same_footers(connection: Any, files: Sequence[str]) -> list[list[str]]:
