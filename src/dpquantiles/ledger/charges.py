@@ -1,7 +1,7 @@
 """Charges: the names that users give, the content of an entry, and amounts in words.
 
-Names that look the same are the same: blanks around them do not count, nor whether an accent is a
-character of its own. Otherwise a slip of the keyboard would open a second budget for the same data.
+Names that look the same are the same: blanks around a name are removed, and accents are joined with
+their letters. Otherwise a typing error could open a second budget for the same data.
 """
 
 import json
@@ -17,16 +17,16 @@ from dpquantiles.privacy.spending import Part, Spending
 from dpquantiles.require import shown
 
 RECORD = "record"
-"""The unit of a guarantee that is stated for single records."""
+"""The name of the unit if a guarantee protects single records."""
 
 LONGEST_NAME = 200
 
 IDENTITY = ("dataset", "unit", "part", "cost", "parameters")
-"""What must be the same when a request is repeated."""
+"""The fields that must be the same when a request is repeated."""
 
 
 def require_name(**parameter: object) -> str:
-    """A printable, non-empty name, in the one spelling that it is entered with."""
+    """A printable, non-empty name, in the spelling in which ledgers store it."""
     ((name, value),) = parameter.items()
     if not isinstance(value, str):
         raise InvalidType(f"{name} must be a name, such as 'payroll-2026', got {shown(value)}")
@@ -53,7 +53,7 @@ def require_part(*, part: object) -> str | None:
 
 
 def part_of(text: str | None) -> Part | None:
-    """A part from its spelling."""
+    """The part that was written as partition=label."""
     return None if text is None else Part(*text.split("=", 1))
 
 
@@ -66,7 +66,7 @@ def charge_content(
     request_id: str | None,
     parameters: Mapping[str, object],
 ) -> dict[str, Any]:
-    """A charge as it is entered; a request without an id gets one that nobody else has."""
+    """The content of a charge's entry; a request without an id gets a unique one."""
     if not isinstance(cost, (PureDP, ApproxDP, ZCDP)):
         raise InvalidType(f"cost must be a guarantee, such as PureDP(epsilon=1), got {shown(cost)}")
     charge = {
@@ -83,19 +83,19 @@ def charge_content(
 
 
 def new_id() -> str:
-    """A name that nobody else has."""
+    """A unique name."""
     return os.urandom(16).hex()
 
 
 def probe(budget: Guarantee) -> Guarantee:
-    """A charge in the measure of a budget, to ask how large it may be."""
+    """A charge in the measure of a budget, to ask how large such a charge may be."""
     if isinstance(budget, ZCDP):
         return budget
     return PureDP(epsilon=budget.epsilon, neighbors=budget.neighbors)
 
 
 def left(account: Spending, cost: Guarantee, part: Part | None) -> str:
-    """What remains for charges like this one, in words."""
+    """The amount that remains for charges like this one, in words."""
     if isinstance(cost, ApproxDP):
         most = account.remaining_delta(cost, part)
         if cost.delta > most:
@@ -104,18 +104,18 @@ def left(account: Spending, cost: Guarantee, part: Part | None) -> str:
 
 
 def digits(number: float) -> str:
-    """All digits of a number: rounded ones may be more than it is."""
+    """All digits of a number, because rounding could show more than it is."""
     return repr(number).removesuffix(".0")
 
 
 def words(cost: Guarantee) -> str:
-    """The numbers of a cost or a budget."""
+    """The numbers of a cost or a budget, in words."""
     names = [name for name in ("epsilon", "delta", "rho") if hasattr(cost, name)]
     return ", ".join(f"{name} = {digits(getattr(cost, name))}" for name in names)
 
 
 def unreleased(charge: Mapping[str, Any]) -> str:
-    """What was charged by a request that failed, and how to run it again."""
+    """A note about the charge of a failed request, and how to run it again."""
     return (
         f"data set {charge['dataset']!r} was charged and nothing was released; the same "
         f"request with the id {charge['request']!r} runs again without another charge"

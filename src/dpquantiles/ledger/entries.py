@@ -1,6 +1,6 @@
 """Entries: plain values with one canonical spelling, each chained to the one before by its hash.
 
-For other programs they are written as JSON, or as CSV with one line per entry.
+They can be exported as JSON, or as CSV with one line per entry.
 """
 
 import csv
@@ -16,7 +16,7 @@ from typing import Any
 from dpquantiles.errors import LedgerError
 
 START = ""
-"""What the first entry names as the hash before it."""
+"""The first entry has this in place of the hash of an entry before it."""
 
 CSV_COLUMNS = (
     *("number", "time", "action", "dataset", "unit", "part", "request"),
@@ -26,7 +26,7 @@ CSV_COLUMNS = (
 
 
 class Broken(Exception):
-    """What is wrong with the entries or the file of a ledger."""
+    """The entries or the file of a ledger are not as they were written; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Entry:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Say what is wrong with a ledger together with the name of its file."""
+    """Turn `Broken` into an error that names the file of the ledger."""
     try:
         yield
     except Broken as reason:
@@ -70,7 +70,7 @@ def digest(body: bytes) -> str:
 
 
 def checked_content(entry: Entry, number: int, previous: str) -> dict[str, Any]:
-    """What an entry says, once it is certain that it is the next one of its chain."""
+    """The content of an entry, after checking that it is the next one of its chain."""
     if entry.number != number:
         raise Broken(f"entry {number} is missing")
     if digest(entry.body) != entry.hash:
@@ -85,13 +85,13 @@ def checked_content(entry: Entry, number: int, previous: str) -> dict[str, Any]:
 
 
 def as_json(entries: Iterable[Entry]) -> str:
-    """Every entry with its hash: SHA-256 of the rest, with sorted keys and no spaces."""
+    """All entries as JSON, each with its hash: SHA-256 of the rest, sorted keys, no spaces."""
     plain = [{**entry.content, "hash": entry.hash} for entry in entries]
     return json.dumps({"entries": plain}, indent=2)
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """What was charged and when; the released values are in the JSON."""
+    """All charges and their times as CSV; only the JSON holds the released values."""
     written = io.StringIO()
     writer = csv.DictWriter(written, CSV_COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
