@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.ledger.ledger import RunningRequest
-from dpquantiles.privacy import Neighbors, PureDP
+from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.run import run
 from dpquantiles.sources import files, memory
 from dpquantiles.sources.memory import TypedColumn
@@ -269,7 +270,8 @@ def test_a_file_is_opened_before_anything_is_charged_or_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, charged: bool
 ) -> None:
     """Parquet too where DuckDB is not installed: its footer names the columns."""
-    monkeypatch.setattr(files, "find_spec", dict[str, None]().get)
+    others = {name: find_spec(name) for name in ("pyarrow", "polars")}
+    monkeypatch.setattr(files, "find_spec", others.get)
     pl.DataFrame({"x": [1, 2]}).write_csv(tmp_path / "x.csv")
     pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "x.parquet")
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
@@ -287,3 +289,59 @@ def test_what_is_no_column_is_refused_before_the_charge(tmp_path: Path, data: An
     with pytest.raises(TypeError, match=r"^data must be a column of values, got "):
         dpq.median(data, epsilon=1, ledger=ledger, dataset="d")
     assert len(ledger) == 1
+
+
+PROTECTED = Neighbors.ADD_REMOVE
+BOTH = ApproxDP(epsilon=1, delta=1e-6)
+BOTH_PROTECTED = ApproxDP(epsilon=1, delta=1e-6, neighbors=PROTECTED)
+BY: dict[str, Any] = {"columns": ("x",), "by": ("g",)}
+PEOPLE = Units(column="who", rows=3)
+
+PROMISES: dict[str, tuple[dict[str, Any], Guarantee]] = {
+    "no delta needed": ({"budget": BOTH}, PureDP(epsilon=1)),
+    "delta needed": ({"budget": BOTH, "mechanism": "app_ind_exp"}, BOTH),
+    "rho": ({"budget": ZCDP(rho=0.1)}, ZCDP(rho=0.1)),
+    "research": ({"mechanism": "paper_joint_exp"}, PureDP(epsilon=1, research_only=True)),
+    "several columns": ({"columns": ("x", "y"), "describes": True}, PureDP(epsilon=1)),
+    "units": (
+        {"columns": ("x",), "units": PEOPLE, "budget": BOTH_PROTECTED},
+        PureDP(epsilon=1, neighbors=PROTECTED, unit="who"),
+    ),
+    "groups under swap": ({**BY, "budget": BOTH}, PureDP(epsilon=1, within=("g",))),
+    "groups under add-remove": (
+        {**BY, "budget": BOTH_PROTECTED},
+        PureDP(epsilon=1, neighbors=PROTECTED),
+    ),
+    "private keys": ({**BY, "budget": BOTH_PROTECTED, "keys": "private"}, BOTH_PROTECTED),
+    "private keys of units": (
+        {**BY, "budget": BOTH_PROTECTED, "keys": "private", "units": PEOPLE},
+        dataclasses.replace(BOTH_PROTECTED, unit="who"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PROMISES)
+def test_a_job_promises_its_budget_to_those_it_protects(case: str) -> None:
+    """The whole budget, without a delta if nothing needs it: never the share of one draw."""
+    options, promise = PROMISES[case]
+    made = job(**options)
+    assert made.promise() == promise
+    assert made.promise([made.usual.guarantee] * 3) == promise
+
+
+@pytest.mark.parametrize("case", PROMISES)
+def test_a_release_states_what_its_job_promises(case: str) -> None:
+    options, promise = PROMISES[case]
+    rows: dict[str, Any] = {"x": range(300), "y": range(300), "g": ["a", "b"] * 150}
+    table = pl.DataFrame({**rows, "who": [k // 2 for k in range(300)]})
+    columns, keys = options.get("columns"), options.get("keys", ["a", "b"])
+    listed = {"keys": keys} if "by" in options else {}
+    data: Any = list(range(300)) if columns is None else table
+    bounds = dict.fromkeys(columns or (None,), (0, 300))
+    result: Any = run(job(data, **{**options, **listed, "bounds": bounds}))
+    assert result.guarantee == promise
+
+
+def test_one_draw_that_needs_delta_is_enough_to_state_it() -> None:
+    made = job(budget=BOTH)
+    assert made.promise([PureDP(epsilon=0.5), ApproxDP(epsilon=0.5, delta=1e-7)]) == BOTH

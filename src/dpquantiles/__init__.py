@@ -84,13 +84,13 @@ _PLACES = {
     "results": ("Description", "GroupedRelease", "Release"),
     "views": ("ArrayView",),
 }
-"""The same names once more, for when they are used: what nobody uses is never loaded."""
+"""The public names by module. A module is loaded when one of its names is first used."""
 
 
-if not TYPE_CHECKING:  # to type checkers it would say that every name is there
+if not TYPE_CHECKING:  # a type checker would believe that every name exists
 
     def __getattr__(name: str) -> Any:
-        """A public name, or a module of the package, when it is used for the first time."""
+        """Load a public name, or a module of the package, when it is first used."""
         for place, names in _PLACES.items():
             if name in names:
                 value = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)

@@ -24,7 +24,7 @@ def system() -> Bits:
 
 
 def require_bits(*, rng: object) -> Bits:
-    """`rng` as a source of bits; None stands for the system's."""
+    """`rng` as a source of bits; None means the operating system's."""
     if rng is None:
         return system()
     if isinstance(rng, type) or not callable(getattr(rng, "getrandbits", None)):
@@ -38,6 +38,6 @@ def require_bits(*, rng: object) -> Bits:
 def is_private(bits: Bits) -> bool:
     """Whether a release drawn from these bits may carry a guarantee.
 
-    An exact check: a subclass or an attribute could put something predictable in its place.
+    The check is exact, because a subclass or an attribute could return predictable bits.
     """
     return type(bits) is random.SystemRandom and "getrandbits" not in vars(bits)

@@ -7,19 +7,19 @@ led to it, and in the local variables of the frames that its traceback holds.
 from types import TracebackType
 
 INTERRUPTED = "Query interrupted"
-"""What DuckDB says of Ctrl-C."""
+"""The message of DuckDB's error after Ctrl-C."""
 
 
 class PublicError(Exception):
     """An error whose words are public: parameters, types and names, never records or their number.
 
     Every error that this library raises is one. Any other error comes from a library below it and
-    may quote data, so it never leaves a release (see `dpquantiles.failures`).
+    may quote data, so it never leaves a release (see `unquoted`).
     """
 
 
 class InvalidValue(PublicError, ValueError):
-    """A public parameter has a value that cannot be, or that does not fit the others."""
+    """A public parameter has an impossible value, or one that does not fit the others."""
 
 
 class InvalidType(PublicError, TypeError):
@@ -27,7 +27,7 @@ class InvalidType(PublicError, TypeError):
 
 
 class MissingBackend(PublicError, ImportError):
-    """An optional library is needed for what was asked; the message names the extra to install."""
+    """The request needs an optional library; the message names the extra to install."""
 
 
 class DemandTooLarge(InvalidValue):
@@ -47,13 +47,13 @@ class ScanFailed(ReleaseFailed, OSError):
 
 
 class LedgerError(InvalidValue):
-    """A ledger cannot be used, or was asked for what it must refuse; the message says why."""
+    """A ledger cannot be used, or must refuse a request; the message says why."""
 
 
 class BudgetExceeded(LedgerError):
-    """A charge does not fit what is left of a budget; nothing was charged and no data were read.
+    """A charge is more than the rest of a budget; nothing was charged and no data were read.
 
-    `remaining` is the most that the same charge could be: an epsilon, or a rho.
+    `remaining` is the largest epsilon, or rho, at which the same charge would fit.
     """
 
     def __init__(self, message: str, *, remaining: float) -> None:
@@ -62,11 +62,11 @@ class BudgetExceeded(LedgerError):
 
 
 class unquoted:
-    """Guards a block that reads data: where it fails, the error says public things only.
+    """Guards a block that reads data: if the block fails, the error says only public things.
 
     The error has no cause and no context, and its traceback holds no frame below the block. The
-    frame with the block itself stays, so the block should call functions that read records, and not
-    keep records in variables of its own.
+    frame of the block itself stays. So the block should call functions that read records, and keep
+    no records in its own variables.
     """
 
     def __enter__(self) -> None:
@@ -81,17 +81,18 @@ class unquoted:
         if error is None:
             return
         failure = _public(error)
-        del kind, error, trace  # this frame is part of the traceback of the failure
+        del kind, error, trace  # this frame becomes part of the failure's traceback
         try:
             raise failure
         finally:
-            failure.__context__ = None  # Python has put the error of the block there
+            failure.__context__ = None  # Python has stored the block's own error there
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether somebody pressed Ctrl-C: DuckDB makes an error of it, and others may follow.
+    """Whether somebody pressed Ctrl-C: DuckDB raises its own error then, and others may follow it.
 
-    The text of an error is never used: some errors run code to make it, which fails and quotes too.
+    Only the arguments of an error are looked at, not its text: some errors run code to make their
+    text, and that code may fail and quote data.
     """
     earlier: BaseException | None = error
     seen: list[BaseException] = []
@@ -117,7 +118,7 @@ def _public(error: BaseException) -> BaseException:
 
 
 def _words(error: BaseException) -> str:
-    """The type of an error is that of a library, its message may be made of data."""
+    """A public sentence about an error: names its type, which is no data, but not its message."""
     if isinstance(error, MemoryError):
         return (
             "memory ran out while the release was made, so nothing was released; free some, or "

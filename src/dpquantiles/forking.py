@@ -1,10 +1,11 @@
-"""A fork waits for the imports that other threads have begun, which its child could not finish.
+"""A fork waits until other threads have finished their imports.
 
-Python locks a module while it loads. A child that is born in the middle inherits the lock, but not
-the thread that would release it, and would wait forever as soon as it needs the module.
+Python locks a module while it loads. A child process that is forked in the middle inherits the
+lock, but not the thread that would release it. It would wait forever as soon as it needs the
+module.
 
-A module may itself wait for the fork: one that runs a program while it loads, with threads that
-fork. So a fork waits for a module only so long, and only once.
+A module may itself wait for the fork, for example if it runs a program while it loads. So a fork
+waits for a module only for a limited time, and only once.
 """
 
 import os
@@ -13,14 +14,14 @@ import threading
 import time
 
 LOCKS = getattr(sys.modules["_frozen_importlib"], "_module_locks", {})
-"""Weak references to the locks of modules that are loading, by name. They are CPython's own: there
-is no public way to ask what other threads are loading."""
+"""Weak references to the locks of modules that are loading, by name. They are internal to CPython,
+because there is no public way to ask what other threads are loading."""
 
 PATIENCE, PAUSE = 10.0, 0.001
-"""Seconds that a fork waits, and between two looks."""
+"""The seconds that a fork waits at most, and the seconds between two looks."""
 
 waited_for: set[str] = set()
-"""Modules that did not finish in time: no other fork waits for them."""
+"""Modules that did not finish in time; later forks do not wait for them."""
 
 
 def wait_for_imports() -> None:

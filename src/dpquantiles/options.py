@@ -1,4 +1,4 @@
-"""The options of a release as type checkers see them; `api.quantiles` says what they mean."""
+"""The options of a release, for type checkers; `api.quantiles` explains them."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Required, TypedDict
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CommonOptions(TypedDict, total=False):
-    """With groups or without."""
+    """Options that are the same with and without groups."""
 
     unit: str | None
     max_rows_per_unit: int | None
@@ -35,7 +35,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class Options(CommonOptions, total=False):
-    """Of one release."""
+    """The options of a release without groups."""
 
     column: str | None
     by: None
@@ -44,7 +44,7 @@ class Options(CommonOptions, total=False):
 
 
 class GroupOptions(CommonOptions, total=False):
-    """Of a release by group, which has no intervals."""
+    """The options of a release by group, which has no intervals."""
 
     column: Required[str]
     by: Required[str | Iterable[str]]

@@ -187,7 +187,7 @@ def test_intervals(run: Command, table: Path) -> None:
     command = ("release", table, "-c", "change", "-q", "quartiles", "-e", 50, "--intervals", 0.9)
     release = Release.from_json(run(*command).out)
     assert release.ranks is not None
-    assert release.ranks.asked == Intervals(0.9)
+    assert release.ranks.requested == Intervals(0.9)
     assert all(
         lower <= v <= upper for v, (lower, upper) in zip(release, release.interval(), strict=True)
     )

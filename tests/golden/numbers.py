@@ -161,7 +161,7 @@ def _shares() -> Iterator[Case]:
 
 def _taken(fit: Callable[[], fitted.Fitted], points: int, lumpy: bool, size: int) -> Any:
     found = fit()
-    taken = found.taken(points, lumpy=lumpy, size=size)
+    taken = found.chosen(points, lumpy=lumpy, size=size)
     return found.stages(points), taken, found.part_length(points, size)
 
 
@@ -307,7 +307,7 @@ def _measured() -> Iterator[Case]:
         counts = (10, 14, 9, 12, 8, 15)
         cuts = tuple(range(1, len(counts)))
         ranks = MeasuredRanks(
-            asked=Intervals(),
+            requested=Intervals(),
             lower=cuts,
             upper=tuple(cut - 1 for cut in cuts),
             counts=counts,

@@ -22,7 +22,7 @@ def measured(counts: Sequence[int], rate: float, *, public: int | None) -> Measu
     """Cuts at 10, 20, ...: the value k itself starts the cell above its cut."""
     cuts = range(10, 10 * len(counts), 10)
     return MeasuredRanks(
-        asked=Intervals(),
+        requested=Intervals(),
         lower=tuple(cuts),
         upper=tuple(cut - 1 for cut in cuts),
         counts=tuple(counts),

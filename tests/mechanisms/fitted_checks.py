@@ -190,7 +190,7 @@ def check_rest() -> None:
                 elif stage is not None:
                     assert Fraction(stage.noise_rate) <= amount(stage)
             for lumpy, size in itertools.product((False, True), (0, 1000, 10**9, LARGEST_COUNT)):
-                taken = mechanism.taken(WIDE, lumpy=lumpy, size=size)
+                taken = mechanism.chosen(WIDE, lumpy=lumpy, size=size)
                 rest, spent = mechanism.stages(WIDE).answers, taken.guarantee
                 assert (spent.kind, spent.neighbors) == (rest.kind, rest.neighbors)
                 assert amount(spent) <= amount(rest)

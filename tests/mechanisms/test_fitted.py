@@ -126,7 +126,7 @@ def test_smooth_and_lumpy_records_are_told_apart() -> None:
 def test_what_is_taken_follows_public_numbers_and_the_question(
     m: int, points: int, lumpy: bool, size: int, name: str, cut_share: float | None
 ) -> None:
-    taken = pure(1.0, q=evenly(m)).taken(points, lumpy=lumpy, size=size)
+    taken = pure(1.0, q=evenly(m)).chosen(points, lumpy=lumpy, size=size)
     assert taken.name == name
     assert getattr(taken, "cut_share", None) == cut_share
 
@@ -137,7 +137,7 @@ def test_what_is_taken_follows_public_numbers_and_the_question(
 )
 def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, number: int) -> None:
     mechanism = pure(epsilon, q=evenly(999))
-    smooth, lumpy = (mechanism.taken(WIDE, lumpy=lumpy, size=size) for lumpy in (False, True))
+    smooth, lumpy = (mechanism.chosen(WIDE, lumpy=lumpy, size=size) for lumpy in (False, True))
     assert isinstance(smooth, AdaptiveTree)
     assert isinstance(lumpy, AdaptiveTree)
     assert (smooth.cells, lumpy.cells) == (number, 512)
@@ -146,12 +146,12 @@ def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, numb
 def test_a_bought_size_is_bought_once() -> None:
     """What is bought for the question is the size of a tree; a JointExp needs a better one."""
     mechanism = pure(1.0, "add-remove")
-    trees = [mechanism.taken(points, lumpy=True, size=77) for points in (4096, 4097)]
+    trees = [mechanism.chosen(points, lumpy=True, size=77) for points in (4096, 4097)]
     assert [tree.size for tree in trees if isinstance(tree, AdaptiveTree)] == [None, 77]
-    joint = mechanism.taken(WIDE, lumpy=False, size=77)
+    joint = mechanism.chosen(WIDE, lumpy=False, size=77)
     assert isinstance(joint, JointExp)
     assert joint.size is None
-    stated = pure(1.0, "add-remove", 5000).taken(WIDE, lumpy=False, size=5000)
+    stated = pure(1.0, "add-remove", 5000).chosen(WIDE, lumpy=False, size=5000)
     assert isinstance(stated, JointExp)
     assert stated.size == 5000
 
@@ -176,10 +176,10 @@ def test_refusals_do_not_depend_on_the_records(m: int, epsilon: float, neighbors
     with pytest.raises(DemandTooLarge):
         refused_by(joint, size, points)
     assert not fitted.serves(family(q=mechanism.q, budget=rest), size, points)
-    taken = [mechanism.taken(points, lumpy=lumpy, size=size).name for lumpy in (False, True)]
+    taken = [mechanism.chosen(points, lumpy=lumpy, size=size).name for lumpy in (False, True)]
     assert taken == ["adaptive_tree"] * 2
     large = pure(1.0, neighbors, q=evenly(m))
-    assert large.taken(points, lumpy=False, size=size).name == family.name
+    assert large.chosen(points, lumpy=False, size=size).name == family.name
 
 
 def test_size_is_hidden_under_add_remove() -> None:

@@ -66,15 +66,15 @@ def records_counted(patch: Patch) -> None:
 
 
 def joint_at_the_full_budget(patch: Patch) -> None:
-    original = Fitted.taken
+    original = Fitted.chosen
 
-    def taken(mechanism: Fitted, points: int, *, lumpy: bool, size: int) -> Mechanism:
+    def chosen(mechanism: Fitted, points: int, *, lumpy: bool, size: int) -> Mechanism:
         found = original(mechanism, points, lumpy=lumpy, size=size)
         if isinstance(found, JointExp):
             return replace(found, budget=mechanism.budget)
         return found
 
-    patch.setattr(Fitted, "taken", taken)
+    patch.setattr(Fitted, "chosen", chosen)
 
 
 def without_noise(which: Callable[[Guarantee], bool]) -> Mutation:

@@ -23,9 +23,9 @@ def release(values: list[Any], type_name: str = "int", **changes: Any) -> Releas
 
 def with_intervals(values: list[Any], type_name: str = "int", **changes: Any) -> Release:
     """The same with a cut at each value, and counts that leave the first and last ones open."""
-    asked = changes.pop("asked", Intervals())
+    requested = changes.pop("requested", Intervals())
     ranks = MeasuredRanks(
-        asked=asked,
+        requested=requested,
         lower=tuple(values),
         upper=tuple(values),
         counts=(1000,) * (len(values) + 1),

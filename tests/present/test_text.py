@@ -60,7 +60,7 @@ def test_intervals_stand_beside_the_values() -> None:
         "Each interval holds the quantile of the data with a chance of at least 95 %,",
         "whatever the data are.",
     ]
-    population = with_intervals([1, 2], asked=Intervals(0.9, of="population"))
+    population = with_intervals([1, 2], requested=Intervals(0.9, of="population"))
     assert "of the population that the records were drawn from with a chance of at least 90 %" in (
         " ".join(releases.text(population).split())
     )

@@ -146,7 +146,7 @@ def test_the_words_hold_answers_and_promise() -> None:
 
 def test_intervals_in_words_and_json() -> None:
     ranks = MeasuredRanks(
-        asked=Intervals(0.9),
+        requested=Intervals(0.9),
         lower=(3, 8),
         upper=(2, 7),
         counts=(40, 20, 40),

@@ -1,4 +1,4 @@
-"""Audits: what a skeptic can check about this package, or about any function, on any machine."""
+"""Audits: checks of the privacy claims of this package, or of any function, on any machine."""
 
 from dpquantiles.auditing.checks import Audit, Finding
 from dpquantiles.auditing.package import audit

@@ -1,6 +1,6 @@
-"""Checks: one claim each, and how to look for the worst case against it; an audit runs many.
+"""Checks: each looks for the worst case against one claim; an audit runs many of them.
 
-Also what all checks of mechanisms share: one budget of every kind, and how a release is called.
+This module also has the parts that all checks of mechanisms share: budgets, quantiles and sizes.
 """
 
 import json
@@ -19,19 +19,19 @@ FORMAT = 1
 """Version of the JSON layout."""
 
 DELTA = 0.01
-"""For mechanisms that promise an epsilon only together with a delta."""
+"""The delta of mechanisms that promise an epsilon only together with a delta."""
 
 PAIR, SINGLE = (0.25, 0.75), (0.5,)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is audited, and the most that it may lose."""
+    """A claim about one subject, and the largest loss that it allows."""
 
     subject: str
-    """What was audited."""
+    """The name of the mechanism, function or feature that is audited."""
     neighbors: str
-    """The relation of the neighbors, or nothing where it does not matter."""
+    """The relation of the neighbors, or nothing if it does not matter."""
     method: str
     """"exact" evaluates probabilities, "spending" adds up fractions of a budget, "statistical"
     bounds epsilon from draws, "hostile" feeds bad records."""
@@ -42,19 +42,19 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Claim):
-    """One claim, and the worst that was found against it."""
+    """One claim, and the worst case against it."""
 
     worst: float
-    """The largest that was found; where it is statistical, a bound that the true one exceeds."""
+    """The largest loss; if it is statistical, a lower bound on the true one."""
     passed: bool
     cases: int
-    """Pairs of neighbors, budgets, draws or inputs."""
+    """The number of pairs of neighbors, budgets, draws or inputs."""
     seconds: float
     evidence: str = ""
 
 
 class Worst(NamedTuple):
-    """The worst case that a check found, and among how many."""
+    """The worst case of a check, and the number of cases."""
 
     loss: float | Fraction
     cases: int
@@ -67,7 +67,7 @@ class Check(Claim):
 
     run: Callable[[], Worst]
     slack: float = 0.0
-    """By which share of the limit doubles may be off."""
+    """The share of the limit by which rounding in doubles may exceed it."""
 
     def finding(self) -> Finding:
         """Run the check."""
@@ -89,7 +89,7 @@ class Audit:
 
     findings: tuple[Finding, ...]
     confidence: float
-    """The chance that no statistical bound of these is above the true loss, at least."""
+    """A lower bound on the chance that no statistical bound is above the true loss."""
     version: str = __version__
 
     @property
@@ -103,7 +103,7 @@ class Audit:
         return tuple(finding for finding in self.findings if not finding.passed)
 
     def __str__(self) -> str:
-        # Drawing is loaded only when a person looks.
+        # The presentation is loaded only if somebody prints an audit.
         from dpquantiles.present.audits import text
 
         return text(self)
@@ -114,7 +114,7 @@ class Audit:
         return html(self)
 
     def to_dict(self) -> dict[str, object]:
-        """A plain dictionary; a loss without bound is None."""
+        """A plain dictionary; an infinite loss is None."""
         findings = [asdict(finding) for finding in self.findings]
         for plain in findings:
             plain["worst"] = plain["worst"] if math.isfinite(plain["worst"]) else None
@@ -138,7 +138,7 @@ def in_short(budget: Guarantee) -> str:
 
 
 def budgets(name: str, relation: str, epsilon: float) -> Iterator[Guarantee]:
-    """One budget of each kind that says something of its own: pure ones need no delta."""
+    """One budget of each kind; an approximate one only if there is no pure one."""
     kinds, neighbors = MECHANISMS[name].profile.kinds, Neighbors(relation)
     if "pure" in kinds:
         yield PureDP(epsilon=epsilon, neighbors=neighbors)
@@ -154,12 +154,12 @@ def quantiles_of(name: str) -> tuple[float, ...]:
 
 
 def size_of(name: str, relation: str, size: int) -> int | None:
-    """The public number of records, where a mechanism must be told it."""
+    """The public number of records to state, if the mechanism uses one."""
     uses = MECHANISMS[name].profile.uses_size
     return size if uses and relation == Neighbors.ADD_REMOVE else None
 
 
 def stated(budget: Guarantee) -> dict[str, Any]:
-    """A budget as public functions take it."""
+    """A budget as keyword arguments of public functions."""
     delta = {"delta": budget.delta} if isinstance(budget, ApproxDP) else {}
     return {budget.measure: budget.amount, **delta, "neighbors": str(budget.neighbors)}

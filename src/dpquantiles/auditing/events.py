@@ -1,7 +1,7 @@
-"""Ways to look at what a function returned: each gives outputs labels, of which events are made.
+"""Ways to look at the outputs of a function: each gives every output a label.
 
-A way to look is a row of whole numbers, one label per output. Which values share a label may depend
-on the outputs that `reference` marks, and on no others.
+An event is a set of labels. The rule that gives labels may depend on the outputs that `reference`
+marks, and on no others.
 
     whole      the output as it is
     place      a number among the quantiles of the reference outputs
@@ -27,16 +27,16 @@ Bools = NDArray[np.bool_]
 
 PLACES = 64
 ALL_PLACES = 256
-"""Labels of one number, and of all numbers together."""
+"""The number of labels for one number, and for all numbers together."""
 
 MOST_TOGETHER = 8
-"""The most numbers that are looked at together: two places of each make 256."""
+"""The most numbers that share labels: two places for each of eight make 256."""
 
 MANTISSA = 53
 
 
 class Failed(NamedTuple):
-    """In place of an output, the error that a function raised: whoever asks sees that too."""
+    """The error that a function raised; it counts as an output, because a user sees it too."""
 
     error: str
 
@@ -72,7 +72,7 @@ def looks(outputs: Sequence[Any], reference: Bools) -> Iterator[Look]:
 
 
 def _parts(output: Any) -> Iterator[Any]:
-    """The single values of an output: of a release, a tuple, an array, a table or a dictionary."""
+    """The single values in an output: a release, a tuple, an array, a table or a dictionary."""
     if isinstance(output, Mapping):
         yield from (part for item in output.items() for part in _parts(item))
     elif isinstance(output, Release):
@@ -81,7 +81,7 @@ def _parts(output: Any) -> Iterator[Any]:
         yield from _parts(output.releases)
     elif isinstance(output, GroupedRelease):
         yield from _parts((output.keys, output.values, output.provenance.get("sizes", ())))
-    elif hasattr(output, "columns") and hasattr(output, "to_numpy"):  # not all iterate over values
+    elif hasattr(output, "columns") and hasattr(output, "to_numpy"):  # some iterate over names
         yield from _parts((list(output.columns), output.to_numpy()))
     elif isinstance(output, (str, bytes, Failed)) or not hasattr(output, "__iter__"):
         yield _told(output)
@@ -92,13 +92,13 @@ def _parts(output: Any) -> Iterator[Any]:
 
 
 def public(release: Release) -> tuple[Any, ...]:
-    """All of a release that could tell about records: answers, bought sizes, measured ranks."""
+    """The parts of a release that depend on records: answers, bought sizes, measured ranks."""
     ranks = () if release.ranks is None else (release.ranks.lower, release.ranks.counts)
     return (*release.values, release.provenance.get("size", 0), *ranks)
 
 
 def _told(value: Any) -> Any:
-    """A value whose text is the same for equal ones; an address would hide all that it holds."""
+    """The value itself, refused if its text is only an address, which would hide its content."""
     plain = isinstance(value, (str, bytes, int, float, np.generic, Failed))
     if not plain and f"{id(value):x}" in repr(value).lower():
         raise InvalidType(
@@ -114,7 +114,7 @@ def _codes(keys: Iterable[str]) -> Labels:
 
 
 def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
-    """The outputs as rows of numbers, where all of them are as many numbers."""
+    """The outputs as rows of numbers; None if they are not numbers, or not equally many."""
     numbers = (bool, int, float, np.number)
     if not flat[0] or len({len(parts) for parts in flat}) > 1:
         return None
@@ -127,7 +127,7 @@ def _matrix(flat: Sequence[tuple[Any, ...]]) -> Floats | None:
 
 
 def _place(column: Floats, reference: Bools, count: int) -> Labels:
-    """Between which quantiles of the reference outputs a number lies; what is no number is last."""
+    """The quantiles of the reference outputs between which each number lies; NaN comes last."""
     ordered = np.sort(column[reference & ~np.isnan(column)])
     edges = (
         np.unique(ordered[np.arange(1, count) * len(ordered) // count]) if len(ordered) else ordered
@@ -137,7 +137,7 @@ def _place(column: Floats, reference: Bools, count: int) -> Labels:
 
 
 def last_bits(column: Floats) -> Labels:
-    """The exponent of the lowest bit that is set; whole numbers, and what is none, count as 0."""
+    """The exponent of the lowest bit that is set; 0 for whole, infinite and missing numbers."""
     fraction, exponent = np.frexp(np.where(np.isfinite(column), column, 0.0))
     mantissa = np.abs(np.ldexp(fraction, MANTISSA)).astype(np.int64)
     lowest = np.maximum(mantissa & -mantissa, 1)
@@ -146,7 +146,7 @@ def last_bits(column: Floats) -> Labels:
 
 
 def caught(function: Callable[[Any], Any], data: Any) -> Any:
-    """What a function returns, or the error that it raises: a part of what it tells."""
+    """The output of a function, or the error that it raises, which reveals something too."""
     try:
         return function(data)
     except Exception as error:

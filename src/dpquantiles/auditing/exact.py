@@ -1,13 +1,13 @@
 """Exact checks: the law of a mechanism on all small data sets, compared for all neighbors.
 
-With P, Q the probabilities that two neighbors give each outcome, in both directions, their loss is
+Two neighbors give each outcome the probabilities P and Q. In both directions, their loss is
 
     pure           max ln(P / Q)                                                               (1)
     approximate    the least epsilon with  sum of max(0, P - exp(epsilon) Q) <= delta          (2)
     concentrated   max over orders a of  ln(sum of P^a Q^(1-a)) / (a (a - 1))                  (3)
 
-An outcome may come with exact counts, to which discrete Laplace noise of a rate e is added: a count
-that moves by d adds e |d| to the logarithm in (1), and its own Renyi divergence to that in (3).
+An outcome may come with exact counts, to which discrete Laplace noise of a rate e is added. A count
+that moves by d adds e |d| to the logarithm in (1), and its own Renyi divergence to the one in (3).
 """
 
 import itertools
@@ -27,39 +27,39 @@ from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors
 
 POINTS = 5
-"""Points of the grid: one more than a cell has parts, so that trees are cut."""
+"""The points of the grid: one more than a cell has parts, so that trees are cut."""
 
 SIZE = 2
 """The stated number of records under add-remove neighbors."""
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
-"""Orders of the Renyi divergences in (3)."""
+"""The orders of the Renyi divergences in (3)."""
 
 ROUNDING = 1e-9
-"""More than doubles add to a loss that is evaluated, and far below any flaw."""
+"""More than the rounding error of an evaluated loss, and far less than any flaw would add."""
 
 KEYS, MOST_COUNTED = ((1.0, 0.001), (0.2, 0.01)), 12
-"""Budgets of a selection of groups, and how many records they have at most."""
+"""The budgets of a private selection of groups, and the most records of a group."""
 
 
 def checks(
     names: Iterable[str], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> Iterator[Check]:
-    """All kinds of budgets and neighbors of these mechanisms, as far as their laws are exact."""
+    """Checks of all kinds of budgets and neighbors, for mechanisms whose laws are exact."""
     exact = [name for name in names if name in laws.LAWS]
     for name, epsilon in itertools.product(exact, epsilons):
         for relation in MECHANISMS[name].profile.neighbors:
             for budget in budgets(name, relation, epsilon):
                 size = size_of(name, relation, SIZE)
                 mechanism = registry.build(name, budget, q=quantiles_of(name), size=size)
-                # A mechanism that meets a rho by an epsilon claims nothing of its own.
+                # A mechanism that turns a rho into an epsilon makes no claim about rho.
                 if mechanism.guarantee.kind == budget.kind:
                     limit, run = mechanism.guarantee.amount, partial(worst_case, mechanism, sizes)
                     yield Check(name, relation, "exact", in_short(budget), limit, run, ROUNDING)
 
 
 def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Worst:
-    """The largest loss over all neighbors, the first of each pair of these sizes."""
+    """The largest loss over all pairs of neighbors whose first data set has one of these sizes."""
 
     @cache
     def law(records: Records) -> ExactLaw:
@@ -76,7 +76,7 @@ def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Wo
 def pairs(
     neighbors: Neighbors, sizes: Sequence[int], points: int
 ) -> Iterator[tuple[Records, Records]]:
-    """All pairs of neighbors, the first of these sizes, each pair once."""
+    """All pairs of neighbors whose first data set has one of these sizes, each pair once."""
     for n in sizes:
         for records in small(points, n):
             if neighbors is Neighbors.ADD_REMOVE:
@@ -90,7 +90,7 @@ def pairs(
 
 
 def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
-    """(1), (2) or (3); infinite where the outcomes themselves differ."""
+    """The loss (1), (2) or (3); infinite if the outcomes themselves differ."""
     if one.outcomes != other.outcomes:
         return math.inf
     both = list(zip(one.counts, other.counts, strict=True))
@@ -109,7 +109,7 @@ def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
 
 
 def _renyi(p: Floats, q: Floats, order: float, moved: Floats, rates: Floats) -> float:
-    """The Renyi divergence of an order, with that of the noise on the counts of each outcome."""
+    """The Renyi divergence of an order, including the noise on the counts of each outcome."""
     logs = order * p + (1 - order) * q
     if len(moved):
         logs = logs + (order - 1) * moved * _noise_renyi(rates, order)
@@ -127,7 +127,7 @@ def _noise_renyi(rates: Floats, order: float) -> Floats:
 
 
 def _least_epsilon(p: Floats, q: Floats, delta: float) -> float:
-    """(2): the worst sets are those of all outcomes whose ratio is above some number."""
+    """The loss (2). The worst sets hold all outcomes whose ratio is above some number."""
     order = np.argsort(q - p, kind="stable")
     order = order[np.isfinite(p[order])]
     above, below = np.exp(p[order]).cumsum(), np.exp(q[order]).cumsum()
@@ -135,7 +135,7 @@ def _least_epsilon(p: Floats, q: Floats, delta: float) -> float:
 
 
 def keys_checks() -> Iterator[Check]:
-    """Groups that are found in the data: one record more in a group, whatever it has."""
+    """Checks of private keys: one record is added to a group of any size."""
     for epsilon, delta in KEYS:
         budget = ApproxDP(epsilon=epsilon, delta=delta, neighbors=Neighbors.ADD_REMOVE)
         keys = PrivateKeys(budget=budget)

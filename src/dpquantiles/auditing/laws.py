@@ -1,8 +1,8 @@
 """The exact law of each mechanism on a few records, computed with the mechanism's own parts.
 
-Most mechanisms state their law. Of others it follows from what they do: a tree of counts is its
-exact counts, seen as what two neighbors differ by under the same seeded noise; cells are cut by
-the real code along every outcome of its noise; a noisy rank is summed over all ranks.
+Most mechanisms state their law. For the others it is computed. A tree of counts is drawn with the
+same seeded noise for both neighbors, so that they differ by their exact counts. Cells are cut by
+the real code along every outcome of its noise. A noisy rank is summed over all ranks.
 """
 
 import math
@@ -27,7 +27,7 @@ from dpquantiles.views import ArrayView
 from dpquantiles.views.protocol import Ints
 
 Records = tuple[int, ...]
-"""Steps of a small grid, in order."""
+"""Steps of a small grid, in ascending order."""
 
 
 class TreeCounts(NamedTuple):
@@ -46,7 +46,7 @@ class ExactLaw(NamedTuple):
 
 
 def small(points: int, n: int) -> Iterator[Records]:
-    """All data sets of n records on so many points; also all answers to n quantiles."""
+    """All data sets of n records on so many points; these are also all answers to n quantiles."""
     return combinations_with_replacement(range(points), n)
 
 
@@ -101,14 +101,14 @@ def stated(mechanism: Any, records: Records, points: int) -> ExactLaw:
 
 
 def of_counts(mechanism: AggTree, records: Records, points: int) -> ExactLaw:
-    """One outcome: the counts of a tree."""
+    """The law of a tree: one outcome, with the counts."""
     view = view_of(records, points)
     counts = _counts(mechanism.tree(view, random.Random(0)), mechanism)
     return ExactLaw(("tree",), np.zeros(1), (counts,))
 
 
 def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw:
-    """Every set of cells that can be cut, and the counts of the tree over it."""
+    """The law of an adaptive tree: every possible set of cells, with the counts over it."""
     view, stages = view_of(records, points), mechanism.stages(points)
     rate = adaptive_tree.cutting_rate(stages.cut)
     size = len(records) if mechanism.size is None else mechanism.size
@@ -155,15 +155,15 @@ def _chance_whole(x: int, rate: float) -> float:
 
 
 def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
-    """On a grid of few points nothing is asked, and a tree is taken."""
+    """The law of `fitted`, which uses an adaptive tree on a grid of few points."""
     assert points <= adaptive_tree.COARSE
-    taken = mechanism.taken(points, lumpy=True, size=mechanism.size or len(records))
-    assert isinstance(taken, AdaptiveTree)
-    return of_cells(taken, records, points)
+    tree = mechanism.chosen(points, lumpy=True, size=mechanism.size or len(records))
+    assert isinstance(tree, AdaptiveTree)
+    return of_cells(tree, records, points)
 
 
 def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:
-    """One answer, around every noisy rank; beyond the windows of all records nothing changes."""
+    """The law of one answer, summed over noisy ranks; far beyond all records nothing changes."""
     view = view_of(records, points)
     plan = mechanism.plan(view.n, view.grid)
     (target,) = plan.targets.tolist()
@@ -181,7 +181,7 @@ def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactL
 
 
 def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
-    """P[z] of discrete Laplace noise for a run of moves; its ends stand for all beyond."""
+    """P[z] of discrete Laplace noise for a run of moves; both ends include all moves beyond."""
     s = math.exp(-rate)
     inner = [(1 - s) / (1 + s) * math.exp(-rate * abs(move)) for move in moves[1:-1].tolist()]
     ends = (math.exp(-rate * abs(move)) / (1 + s) for move in (moves[0], moves[-1]))
@@ -190,7 +190,7 @@ def _noise_chances(moves: Ints, rate: float) -> Sequence[float]:
 
 
 def of_keys(keys: PrivateKeys, n: int, most: int) -> ExactLaw:
-    """Whether a group of n records is released, and with which count, up to that of `most`."""
+    """The law of private keys for a group of n records: hidden, or released with a count."""
     k, rate = keys.threshold, keys.epsilon
     weights = {z: math.exp(-rate * abs(z)) for z in range(-k, k + 1)}
     total = math.fsum(weights.values())

@@ -1,4 +1,4 @@
-"""The audit of the installed package, quick or full, or of anybody's function."""
+"""The audit of the installed package, quick or full, or of any function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -14,22 +14,22 @@ from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.privacy import budget
 
 Progress = Callable[[int, int, str], None]
-"""Told how many checks are done, of how many, and what comes next."""
+"""A function that is told how many checks are done, of how many, and what comes next."""
 
 
 class Effort(NamedTuple):
-    """How much is tried."""
+    """The number of cases that an audit tries."""
 
     sizes: tuple[int, ...]
-    """Numbers of records of the data sets that are enumerated."""
+    """The sizes of the data sets that are enumerated."""
     epsilons: tuple[float, ...]
     budgets: int
     draws: int
-    """Of each neighbor, over all single releases together."""
+    """Draws of each neighbor, over all single releases together."""
     group_draws: int
-    """Of each neighbor and each kind of release by group."""
+    """Draws of each neighbor, for each kind of release by group."""
     draws_of_all: bool
-    """Whether mechanisms whose laws are evaluated exactly are drawn from as well."""
+    """Whether to draw also from mechanisms whose laws are checked exactly."""
 
 
 QUICK = Effort((0, 1, 2), (1.0,), 20, 16_000, 50_000, False)
@@ -107,7 +107,7 @@ def function_check(
     def run() -> Worst:
         one, other = ([caught(release, data) for _ in range(count)] for data in pair)
         if all(isinstance(output, Failed) for output in (*one, *other)):
-            release(pair[0])  # A function that cannot work at all says why itself.
+            release(pair[0])  # A function that never works raises its own error here.
         best = evidence(one, other, delta, risk)
         return Worst(best.epsilon, 2 * count, str(best))
 
@@ -118,7 +118,7 @@ def function_check(
 def audit_package(
     names: Sequence[str] | None, effort: Effort, confidence: float, progress: Progress | None
 ) -> Audit:
-    """Run all checks of these mechanisms, of the whole package by default."""
+    """Run all checks of these mechanisms, or of the whole package."""
     planned, findings = package_checks(names, effort, 1.0 - confidence), []
     for done, check in enumerate(planned):
         if progress is not None:
@@ -128,7 +128,7 @@ def audit_package(
 
 
 def package_checks(names: Sequence[str] | None, effort: Effort, risk: float) -> list[Check]:
-    """All that is checked of these mechanisms, or of the whole package, strongest first."""
+    """All checks of these mechanisms, or of the whole package, the strongest first."""
     whole, listed = names is None, MECHANISMS if names is None else names
     chosen = [require.choice(MECHANISMS, mechanism=name) for name in listed]
     if not chosen:

@@ -1,4 +1,4 @@
-"""Checks of real releases: draws of two neighbors side by side, and records that try to raise."""
+"""Checks of real releases: draws from two neighbors, and hostile records."""
 
 import math
 import warnings
@@ -38,39 +38,39 @@ PAIRS = {
     Neighbors.SWAP: ((0, 0, 2), (0, 2, 4)),
     Neighbors.ADD_REMOVE: ((0,), (0, 4)),
 }
-"""Small neighbors that most mechanisms tell apart about as well as any."""
+"""Small neighbors that most mechanisms distinguish about as well as any others."""
 
 SIZE = 1
 """The stated number of records under add-remove neighbors."""
 
 EPSILON = 2.0
-"""The claim: at less, many more draws are needed to see any loss, at more to see all of it."""
+"""The epsilon of most claims. A smaller loss, or all of a larger one, needs many more draws."""
 
 GROUPS = 20_000
-"""Groups of equal records that are released by one call: each is a draw."""
+"""The groups of equal records that one call releases; each of them is a draw."""
 
 KEYS = {"epsilon": 5.0, "delta": 0.05, "neighbors": Neighbors.ADD_REMOVE}
 KEYS_PAIR = ((1,) * 3, (1,) * 4)
-"""A budget at which groups of so many records are sometimes found, and sometimes not."""
+"""A budget at which groups of three or four records are sometimes selected, and sometimes not."""
 
 
 class Drawn(NamedTuple):
-    """A kind of release that is drawn from two neighbors."""
+    """A kind of release, and the two neighbors from which it is drawn."""
 
     subject: str
     budget: Guarantee
     pair: tuple[Records, Records]
     draw: Callable[[Records, int], Sequence[Any]]
-    """So many results on some records."""
+    """A function that draws so many results from some records."""
 
 
 def checks(
     names: Sequence[str], extras: bool, draws: int, group_draws: int, risk: float
 ) -> list[Check]:
-    """Draws from mechanisms, and with `extras` from all else that a release may do.
+    """Checks that draw from mechanisms and, with `extras`, from all other features of a release.
 
-    `draws` is the number of all single releases of each neighbor together, `group_draws` that of
-    each kind of release by group, and `risk` the chance that any true claim fails.
+    For each neighbor, `draws` is the number of all single releases together, and `group_draws` is
+    the number for each kind of release by group. `risk` bounds the chance that a true claim fails.
     """
     single = [*_mechanisms(names), *(_extras() if extras else ())]
     grouped = list(_by_group()) if extras else []
@@ -100,7 +100,7 @@ def _check(drawn: Drawn, count: int, risk: float) -> Check:
 
 
 def _options(name: str, relation: str) -> dict[str, Any]:
-    """How a mechanism is called: at about EPSILON, with a public size if it needs one."""
+    """The options to call a mechanism with: about EPSILON, and a public size if it needs one."""
     budget, size = next(budgets(name, relation, EPSILON)), size_of(name, relation, SIZE)
     return {"q": quantiles_of(name), "mechanism": name, "size": size, **stated(budget)}
 
@@ -112,7 +112,7 @@ def _mechanisms(names: Sequence[str]) -> Iterator[Drawn]:
 
 
 def _extras() -> Iterator[Drawn]:
-    """What releases do beside drawing from one mechanism on a small grid."""
+    """Releases that use more than one mechanism on a small grid."""
     for relation in Neighbors:
         auto = {"q": PAIR, "epsilon": EPSILON, "neighbors": relation}
         yield _single(f"{AUTO}, no bounds", auto)
@@ -136,7 +136,7 @@ def _single(subject: str, options: dict[str, Any]) -> Drawn:
 
 
 def _by_group() -> Iterator[Drawn]:
-    """JointExp and the selection of groups, many at once, where a library for tables is there."""
+    """Releases of many groups at once and private keys, if a library for tables is installed."""
     try:
         backend = tables.any_backend()
     except MissingBackend:
@@ -151,7 +151,7 @@ def _by_group() -> Iterator[Drawn]:
 
 
 def _draw_groups(backend: str, options: dict[str, Any], records: Records, count: int) -> list[Any]:
-    """Draws from equal groups: one record of one group changes that group alone."""
+    """Draws from equal groups; a record of one group changes that group alone."""
     drawn: list[Any] = []
     while len(drawn) < count:
         keys = list(range(min(GROUPS, count - len(drawn))))
@@ -166,7 +166,7 @@ def _draw_groups(backend: str, options: dict[str, Any], records: Records, count:
 
 
 class Raises:
-    """A record that raises whatever is asked of it."""
+    """A record that raises an error in every operation."""
 
     def _refuse(self, *_: object) -> Any:
         raise RuntimeError("a record was asked for something")
@@ -192,10 +192,10 @@ HOSTILE: dict[str, Any] = {
     "array of flags": np.array([True, False]),
     "array of nothing": np.array([], dtype=np.float64),
 }
-"""By what is wrong with them."""
+"""Hostile records, by a description."""
 
 HOSTILE_GRID = UniformGrid(0.0, 4.0, 1.0)
-"""It states the type, which is public, so that only records can differ."""
+"""It fixes the type, which is public, so that only the records differ."""
 
 
 def hostile_checks(names: Sequence[str]) -> Iterator[Check]:
@@ -218,7 +218,7 @@ def _count_failures(names: Sequence[str], relation: Neighbors) -> Worst:
 
 
 def _failure(data: Any, options: dict[str, Any]) -> str:
-    """What a release of these records does that harmless ones would not; nothing if all is well."""
+    """How a release of these records differs from one of harmless records; empty if it does not."""
     try:
         with warnings.catch_warnings(), np.errstate(all="raise"):
             warnings.simplefilter("error")
@@ -229,7 +229,7 @@ def _failure(data: Any, options: dict[str, Any]) -> str:
 
 
 def _is_usual(release: Release, q: tuple[float, ...]) -> bool:
-    """Whether a release is as it would be for any other records: in shape, type and order."""
+    """Whether a release has the shape, types and order that it has for any other records."""
     values = list(release.values)
     return (
         release.q == q

@@ -1,7 +1,7 @@
 """Spending checks: the parts of a budget, as exact fractions, are never more than the budget.
 
-Each mechanism's parts are priced by what its proof says of them, for budgets of any size, because
-what could be wrong here is rounding. A real release must state no more than its budget either.
+Each mechanism's parts are priced as its proof says. Budgets of many sizes are tried, because
+rounding could go wrong at any of them. A real release must not state more than its budget either.
 """
 
 import math
@@ -28,16 +28,16 @@ CLAIM = "a budget"
 Q = (0.1, 0.5, 0.75)
 RECORDS = np.arange(64)
 POINTS = (2, 64, 2**20)
-"""Sizes of grids on which a budget is divided."""
+"""The sizes of the grids on which a budget is divided."""
 
 SEED = 20130601
-"""Of the budgets that are tried: nothing private is drawn with it."""
+"""The seed of the budgets that are tried; nothing private is drawn with it."""
 
 LEAST, MOST = 0.05, 1e3
 
 
 def checks(names: Iterable[str], count: int) -> Iterator[Check]:
-    """The parts of so many budgets, and what real releases of each state."""
+    """Checks of the parts of so many budgets, and of the guarantees of real releases."""
     for name in names:
         for relation in MECHANISMS[name].profile.neighbors:
             run = partial(_worst, name, Neighbors(relation), count)
@@ -45,7 +45,7 @@ def checks(names: Iterable[str], count: int) -> Iterator[Check]:
 
 
 def extra_checks(count: int) -> Iterator[Check]:
-    """What is bought beside answers."""
+    """Checks of intervals and private keys, which are bought besides answers."""
     for subject, relation, parts in (
         ("intervals", Neighbors.SWAP, intervals),
         ("private keys", ADD_REMOVE, private_keys),
@@ -55,7 +55,7 @@ def extra_checks(count: int) -> Iterator[Check]:
 
 
 def amounts(count: int) -> list[float]:
-    """Budgets of all sizes, none of them round."""
+    """Budgets of many sizes, none of them round."""
     logs = np.random.default_rng(SEED).uniform(math.log(LEAST), math.log(MOST), count)
     return [float(amount) for amount in np.exp(logs)]
 
@@ -78,7 +78,7 @@ def _worst_parts(parts: Callable[[float], Fraction], count: int) -> Worst:
 
 
 def _sizes(name: str, relation: Neighbors) -> tuple[int | None, ...]:
-    """Stated and bought numbers of records, as far as the mechanism takes them."""
+    """A stated size and a bought one (None), as far as the mechanism accepts them."""
     uses = MECHANISMS[name].profile.uses_size
     if relation is Neighbors.SWAP or not uses:
         return (None,)
@@ -86,7 +86,7 @@ def _sizes(name: str, relation: Neighbors) -> tuple[int | None, ...]:
 
 
 def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fraction]:
-    """What the parts of a budget are of it, on each grid, and what a release states of it."""
+    """The sums of parts on each grid, and a release's guarantee, as shares of the budget."""
     whole = Fraction(budget.amount)
     try:
         q = SINGLE if name == "slice_quantiles" else Q
@@ -94,7 +94,7 @@ def shares_spent(name: str, budget: Guarantee, size: int | None) -> Iterator[Fra
         options = {"bounds": (0, 1000), "mechanism": name, "size": size, **stated(budget)}
         release: Release = api.quantiles(RECORDS, q, **options)
     except ValueError:
-        # Public numbers refuse budgets that are too small for a mechanism: nothing is spent.
+        # The mechanism refuses this budget because of public numbers, so nothing is spent.
         return
     assert release.guarantee is not None
     if release.guarantee.kind == budget.kind:
@@ -108,12 +108,12 @@ Parts = Iterator[tuple[Fraction, ...]]
 
 
 def noise_price(budget: Guarantee, rate: float | Fraction) -> Fraction:
-    """Noise of a rate on a number that moves by one: the rate, or half its square of a rho."""
+    """The price of noise on a number that moves by one: the rate, or half its square for rho."""
     return Fraction(rate) ** 2 / 2 if isinstance(budget, ZCDP) else Fraction(rate)
 
 
 def count_and_rest(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
-    """A bought number of records, and what is left."""
+    """A bought number of records, and the rest of the budget."""
     if mechanism.buys_size:
         count, priced = mechanism.priced()
         yield noise_price(mechanism.budget, count.rate), Fraction(priced.budget.amount)
@@ -134,7 +134,7 @@ def levels(mechanism: Any, points: int) -> Parts:
 
 
 def stages(mechanism: Any, points: int) -> Parts:
-    """What a count, a question and the cells cost first, and what is left."""
+    """The prices of the count, the question and the cells, and the rest of the budget."""
     divided = [stage for stage in mechanism.stages(points) if stage is not None]
     yield tuple(Fraction(stage.amount) for stage in divided)
     noisy = (noise_price(stage, stage.noise_rate) for stage in divided[:-1])
@@ -142,7 +142,7 @@ def stages(mechanism: Any, points: int) -> Parts:
 
 
 def walks(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
-    """A walk per quantile, at the price (5) of `above_threshold.py`."""
+    """One walk per quantile, at the price (5) of `above_threshold.py`."""
     if mechanism.guarantee.kind == "pure":
         swap = mechanism.neighbors is Neighbors.SWAP
         factors = {q: Fraction(2) if swap else 1 + max(Fraction(q), 1 - Fraction(q)) for q in Q}
@@ -150,7 +150,7 @@ def walks(mechanism: Any, points: int) -> Parts:  # noqa: ARG001
 
 
 def noisy_rank(mechanism: Any, points: int) -> Parts:
-    """(5) of `slice_quantiles.py` for one quantile."""
+    """The price (5) of `slice_quantiles.py` for one quantile."""
     try:
         plan = mechanism.plan(len(RECORDS), UniformGrid(0, points - 1, 1))
     except DemandTooLarge:
@@ -173,11 +173,11 @@ PARTS: dict[str, Callable[[Any, int], Parts]] = {
     "above_threshold": walks,
     "slice_quantiles": noisy_rank,
 }
-"""By the name of the mechanism; those that are not listed do not divide a budget."""
+"""By the name of the mechanism; mechanisms that are not listed do not divide a budget."""
 
 
 def intervals(amount: float) -> Fraction:
-    """Measured ranks and answers, of an epsilon and of a rho."""
+    """The measured ranks and the answers, for an epsilon and for a rho."""
     shares = []
     for budget in (PureDP(epsilon=amount), ZCDP(rho=amount)):
         ranks, rest = budget.split(RANK_SHARE)

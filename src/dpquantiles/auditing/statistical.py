@@ -1,18 +1,19 @@
 """A lower bound on epsilon from draws: an event that two neighbors give with different chances.
 
-Draws of two neighbors are cut into three parts. On the first, labels of outputs are put in the
-order of how much more often one neighbor gives them (`events.looks`); every beginning of that order
-is an event. On the second part the event with the largest bound is chosen, among all looks and both
-directions. On the third it is counted, and with p, p' its probabilities
+Draws of two neighbors are cut into three parts. On the first part, the labels of outputs
+(`events.looks`) are ordered by how much more often one neighbor gives them. Every beginning of that
+order is an event. On the second part, the event with the largest bound is chosen, among all looks
+and both directions. On the third part, the event is counted. If the function is
+(epsilon, delta)-differentially private and p, p' are the probabilities of the event, then
 
     epsilon >= ln((p - delta) / p')                                                            (1)
 
-whenever a function is (epsilon, delta)-differentially private. The bound puts exact confidence
-bounds in place of both, so it is wrong with a chance of at most `risk`, however it was searched.
+The bound uses exact confidence bounds for p and p', so it is wrong with a chance of at most `risk`,
+whatever the search did.
 
-A confidence bound on a probability is that of Clopper and Pearson: the probability at which as many
-hits, or more, have a chance of just `risk`. It holds for every true probability and any number of
-trials. The search uses Wilson's score, which is about the same and fast.
+The confidence bounds on a probability are those of Clopper and Pearson: the probability at which as
+many hits, or more, have a chance of just `risk`. They hold for every true probability and any
+number of trials. The search uses Wilson's score, which is about the same and fast.
 """
 
 import math
@@ -30,20 +31,20 @@ from dpquantiles.kernels.algebra import Floats
 Ints = NDArray[np.int64]
 
 PARTS = 4
-"""Of so many draws one orders the labels, one chooses the event, and the others test it."""
+"""Out of four draws, one orders the labels, one chooses the event, and two test it."""
 
 LEAST_DRAWS = 8
 
 HALVINGS = 100
-"""Of the range in which a bound is searched."""
+"""How often a search for a bound halves its range."""
 
 
 class Evidence(NamedTuple):
-    """An event, and how often it was seen in the draws that test it."""
+    """An event, and its numbers of hits in the draws that test it."""
 
     event: str
     more: int
-    """Hits among the draws of the neighbor that gives it more often."""
+    """The hits among the draws of the neighbor that gives it more often."""
     less: int
     trials: int
     delta: float
@@ -51,7 +52,7 @@ class Evidence(NamedTuple):
 
     @property
     def epsilon(self) -> float:
-        """The bound (1), and nothing where there is none."""
+        """The bound (1); zero if there is none."""
         more = lower(self.more, self.trials, self.risk / 2) - self.delta
         less = upper(self.less, self.trials, self.risk / 2)
         return max(0.0, math.log(more / less)) if more > 0 else 0.0
@@ -64,7 +65,7 @@ class Evidence(NamedTuple):
 
 
 def evidence(one: Sequence[Any], other: Sequence[Any], delta: float, risk: float) -> Evidence:
-    """The best event of these draws, tested on those that it was not chosen with."""
+    """The best event of these draws, tested on draws that had no part in choosing it."""
     if not len(one) == len(other) >= LEAST_DRAWS:
         raise InvalidValue(f"draws must be at least {LEAST_DRAWS} of each neighbor, got {len(one)}")
     part = np.minimum(np.arange(len(one)) % PARTS, 2)
@@ -92,9 +93,9 @@ def _counts(look: Look, part: Labels, draws: int) -> Ints:
 
 
 def _chosen(counts: Ints, trials: int, delta: float, risk: float) -> tuple[float, Ints]:
-    """The event that promises the largest bound (1), and that bound: its labels.
+    """The largest bound (1) on the second part, and the labels of its event.
 
-    Labels that the first part did not show have no order, so they are in no event.
+    Labels that are not in the first part have no place in the order, so no event has them.
     """
     shown = np.flatnonzero(counts[0, 0])
     ratios = (counts[0, 0, shown] + 0.5) / (counts[1, 0, shown] + 0.5)
@@ -124,7 +125,7 @@ def upper(hits: int, trials: int, risk: float) -> float:
 
 
 def tail(hits: int, trials: int, p: float) -> float:
-    """P[at least so many hits], by adding up the probabilities on the shorter side."""
+    """P[at least so many hits], as a sum of probabilities on the shorter side."""
     if hits <= 0 or p >= 1.0:
         return 1.0
     if p <= 0.0:
@@ -134,12 +135,12 @@ def tail(hits: int, trials: int, p: float) -> float:
     ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
     first = math.exp(ways + hits * math.log(p) + (trials - hits) * math.log1p(-p))
     more = np.arange(hits, trials)
-    ratios = (trials - more) / (more + 1) * (p / (1.0 - p))  # of each probability to the one before
+    ratios = (trials - more) / (more + 1) * (p / (1.0 - p))  # each probability over the one before
     return first * (1.0 + float(np.cumprod(ratios).sum()))
 
 
 def near(hits: Floats, trials: int, risk: float) -> tuple[Floats, Floats]:
-    """About the same bounds for many counts at once, by Wilson's score: good enough to search."""
+    """About the same bounds for many counts at once, by Wilson's score; good enough to search."""
     z = NormalDist().inv_cdf(1.0 - risk)
     share, slack = hits / trials, z * z / trials
     middle = share + slack / 2

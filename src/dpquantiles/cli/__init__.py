@@ -1,4 +1,4 @@
-"""The command line: each command parses its arguments, calls the engine and presents the result."""
+"""The command line: each command parses its arguments, calls the library and shows the result."""
 
 from dpquantiles.cli.app import main
 

@@ -39,7 +39,7 @@ def mechanisms(as_json: options.AsJson = False) -> None:
 
 
 def _profile(name: str, profile: Mapping[str, Any], width: int) -> str:
-    """A mechanism for a terminal: when to use it, and what it can do."""
+    """The lines about one mechanism: when to use it, and what it can do."""
     facts = {
         "budgets": ", ".join(profile["kinds"]),
         "neighbors": ", ".join(profile["neighbors"]),
@@ -123,11 +123,11 @@ def _report(delays: NDArray[np.int64], release: Release, epsilon: float) -> str:
 
 
 def rank_errors(data: NDArray[Any], release: Release) -> list[float]:
-    """How far q n lies from the ranks that each answer holds: all from #x < o to #x <= o."""
+    """The distance of q n from the ranks of each answer o, which are all from #x < o to #x <= o."""
     ordered = np.sort(data)
-    wanted = np.asarray(release.q) * len(data)
+    targets = np.asarray(release.q) * len(data)
     below, upto = (np.searchsorted(ordered, release.values, side=s) for s in ("left", "right"))
-    errors: list[float] = np.maximum(0, np.maximum(below - wanted, wanted - upto)).tolist()
+    errors: list[float] = np.maximum(0, np.maximum(below - targets, targets - upto)).tolist()
     return errors
 
 
@@ -146,7 +146,7 @@ OPTIONAL = {
     "matplotlib": ("plot", "the figures of the benchmarks"),
     "scipy": ("paper", "the experiments of the paper"),
 }
-"""By library: the extra that installs it, and what it is for."""
+"""For each library, the extra that installs it, and its use."""
 
 
 def doctor() -> None:
@@ -187,7 +187,7 @@ def _verdict(name: str, failure: str) -> str:
 
 
 def _failure(check: Callable[[], bool]) -> str:
-    """Why a check fails; nothing when it passes."""
+    """Why a check fails; empty if it passes."""
     try:
         return "" if check() else "wrong result"
     except Exception as error:
@@ -251,7 +251,7 @@ def audit(
 
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int, str], None] | None]:
-    """On a terminal, how many checks are done."""
+    """On a terminal, a bar that shows how many checks are done."""
     if not sys.stderr.isatty():
         yield None
         return

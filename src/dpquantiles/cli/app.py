@@ -1,4 +1,4 @@
-"""The command line as a whole: the one place where an exception becomes a line and an exit code."""
+"""The command line as a whole: all commands, and how an exception becomes an exit code."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ def _describe(
 
 
 def _application(given: Sequence[str]) -> typer.Typer:
-    """All commands; the version needs none of them, nor anything that they load."""
+    """The application with all commands; for the version alone, no command is loaded."""
     app = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -62,8 +62,8 @@ def _add_commands(app: typer.Typer) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 all is well, 1 a check of `doctor` or `audit` failed, 2 the caller can mend it, 3 no budget is
-    left, 130 Ctrl-C.
+    0: success. 1: a check of `doctor`, `audit` or `ledger verify` failed. 2: the call is wrong, and
+    the user can correct it. 3: too little budget is left. 130: Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen.accept_any_text()
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen.error(_as_typed("; ".join([str(error), *notes])))
         return REFUSED if isinstance(error, BudgetExceeded) else USAGE
     except Exception as error:
-        # Typer's own errors, whichever copy of Click it carries; all others are bugs.
+        # Typer's own errors have this method, whichever copy of Click it uses; others are bugs.
         if not hasattr(error, "format_message"):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", "dpquantiles")
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _as_typed(message: str) -> str:
-    """Python's spelling of a parameter as it is typed here: neighbors='swap', --neighbors swap."""
+    """A message with parameters as users type them: neighbors='swap' becomes --neighbors swap."""
     message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
     message = re.sub(r"\bneeds by\b", "needs --by", message)

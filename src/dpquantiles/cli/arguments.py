@@ -1,4 +1,4 @@
-"""Arguments as values: each function takes text and returns a value, or says what is wrong."""
+"""Arguments as values: each function turns text into a value, or raises an error that helps."""
 
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
@@ -39,7 +39,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def _range(text: str) -> Iterator[float]:
-    """start:stop:step, ends included, in exact decimals: 0.1:0.9:0.1 is the nine deciles."""
+    """start:stop:step with both ends, in exact decimals: 0.1:0.9:0.1 gives the nine deciles."""
     parts = [_decimal(part.strip()) for part in text.split(":")]
     if len(parts) != 3 or not all(part.is_finite() for part in parts):
         raise InvalidValue(f"q must give ranges as start:stop:step, got {text!r}")
@@ -81,12 +81,12 @@ def intervals(level: str | None, of: str) -> Intervals | None:
 
 def number(parameter: str, text: str, example: str) -> float:
     """One number."""
-    found = parse(text, "float")
-    if found is None:
+    parsed = parse(text, "float")
+    if parsed is None:
         raise InvalidValue(
             f"{parameter} must be a positive, finite number, got {text!r}; try {example}"
         )
-    return float(found)
+    return float(parsed)
 
 
 def whole(parameter: str, text: str) -> int:

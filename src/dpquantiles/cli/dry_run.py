@@ -1,4 +1,4 @@
-"""`dpquantiles release --dry-run`: what would be read, its cost, and how accurate it will be."""
+"""`dpquantiles release --dry-run`: what a release would read and cost, and its accuracy."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
-from dpquantiles.ledger import charges
-from dpquantiles.ledger.charges import RECORD
+from dpquantiles.ledger import entries
+from dpquantiles.ledger.entries import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
@@ -34,12 +34,12 @@ def show_dry_run(job: Job) -> None:
 
 
 def _rows_are_public(job: Job) -> bool:
-    """Whether the number of rows is public: of units, only the number of units is."""
+    """Whether the number of rows is public; with units, only the number of units is."""
     return job.budget.neighbors is Neighbors.SWAP and job.units.column is None
 
 
 def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
-    """The plan of one draw; numbers that are not known are assumed, and a note says so."""
+    """The plan of one draw; an unknown number of records is assumed, and a note says so."""
     budget, n = job.price.draw, rows if job.typical_size is None else job.typical_size
     swap = budget.neighbors is Neighbors.SWAP
     if n is None:
@@ -55,7 +55,7 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
 
 
 def _report(job: Job, column: Column | None, rows: int | None) -> str:
-    """What would be read and what it costs, in lines for people."""
+    """The lines that say what would be read and what it would cost."""
     size = job.data.size()
     amounts = [
         _counted(size.files, "file"),
@@ -81,14 +81,14 @@ def _report(job: Job, column: Column | None, rows: int | None) -> str:
 
 
 def _left(job: Job) -> str:
-    """What the ledger would say to the charge; one that was made before it would not make again."""
+    """The remaining budget, and whether the ledger would refuse a new request of this cost."""
     assert job.account is not None
     ledger, unit = job.account.ledger, job.units.column or RECORD
     dataset, part = job.account.dataset, job.account.part
-    left = charges.digits(ledger.remaining(dataset, part=part, unit=unit))
-    known = f"{ledger.budget.measure} = {left} remains of {charges.words(ledger.budget)}"
+    left = entries.digits(ledger.remaining(dataset, part=part, unit=unit))
+    remains = f"{ledger.budget.measure} = {left} remains of {entries.words(ledger.budget)}"
     fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
-    return known if fits else f"{known}; a new request of this cost would be refused"
+    return remains if fits else f"{remains}; a new request of this cost would be refused"
 
 
 def _counted(number: int | None, noun: str) -> str | None:

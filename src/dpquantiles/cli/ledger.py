@@ -1,4 +1,4 @@
-"""`dpquantiles ledger`: create a ledger, show what was spent, verify it, hand it on."""
+"""`dpquantiles ledger`: create a ledger, show what was spent, verify it, export it."""
 
 from collections.abc import Callable
 from pathlib import Path

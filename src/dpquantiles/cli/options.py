@@ -1,4 +1,4 @@
-"""The options of commands, with their help. Those of one command stand beside it."""
+"""The options that commands share, with their help."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +7,7 @@ import typer
 
 
 def option(flags: str, metavar: str | None, help: str) -> Any:
-    """An option, by its flags with blanks between, what stands for its value, and its help."""
+    """An option, from its flags with blanks between, the placeholder of its value, and its help."""
     return typer.Option(*flags.split(), metavar=metavar, help=help)
 
 
@@ -123,7 +123,7 @@ Keys = Annotated[
         "FILE",
         "With --by, the groups to answer for, which must be public: a CSV file with the columns "
         "of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
-        "add-remove), which finds groups by a selection that is paid for.",
+        "add-remove), which selects groups at a part of the budget.",
     ),
 ]
 Unit = Annotated[
@@ -131,7 +131,8 @@ Unit = Annotated[
     option(
         "--unit",
         "NAME",
-        "The column that names whom rows belong to, whose rows are then protected together.",
+        "The column that names whom each row belongs to; all rows of one unit are protected "
+        "together.",
     ),
 ]
 MaxRowsPerUnit = Annotated[
@@ -139,7 +140,7 @@ MaxRowsPerUnit = Annotated[
     option(
         "--max-rows-per-unit",
         "N",
-        "How many rows of a unit count, at most; 1 unless said otherwise.",
+        "The most rows of a unit that count; 1 by default.",
     ),
 ]
 Mechanism = Annotated[
@@ -195,7 +196,8 @@ RequestId = Annotated[
     option(
         "--request-id",
         "ID",
-        "With --ledger, a name for this release: asked again, it is not charged again.",
+        "With --ledger, a name for this release: repeated with the same name, it is not charged "
+        "again.",
     ),
 ]
 AsJson = Annotated[bool, option("--json", None, "As JSON.")]

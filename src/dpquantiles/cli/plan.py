@@ -1,4 +1,4 @@
-"""`dpquantiles plan`: how accurate a release will be, and which epsilon is enough."""
+"""`dpquantiles plan`: the accuracy of a release, and the epsilon that is enough."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from dpquantiles.sources.cells import parse
 from dpquantiles.written import grid_for, value
 
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
-"""Types that bounds may state by how they are written, in the order in which they are tried."""
+"""The types that the spelling of bounds may tell, in the order in which they are tried."""
 
 Size = Annotated[str, option("--size", "N", "How many records.")]
 Data = Annotated[
@@ -86,7 +86,7 @@ def plan(
 def show(
     shown: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
 ) -> None:
-    """A plan on the screen, one mechanism in detail, with error against budget; or as JSON."""
+    """Show a plan, with one mechanism in detail and error against budget; or write it as JSON."""
     name = mechanism if mechanism in {estimate.mechanism for estimate in shown.table} else AUTO
     if plot is not None:
         screen.write(plot, plans.svg(shown, shown.curve(name)))
@@ -106,13 +106,13 @@ def show(
 
 
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
-    """The grid of a column of which only public parameters are known."""
+    """The grid of a column, from public parameters alone."""
     name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
     return grid_for(named(name), bounds, resolution)
 
 
 def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a point in a number makes it real."""
+    """Whether bounds are written as values of a type; a number with a point is not an int."""
     texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
     if name == "int" and any("." in text for text in texts):
         return False
@@ -137,7 +137,7 @@ def _enough(
     data: str,
     spread: Any,
 ) -> str:
-    """The smallest epsilon, said and handed on."""
+    """The smallest epsilon that is enough, as text; a note says it."""
     if epsilon is not None or rho is not None:
         raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
     enough = epsilon_for(

@@ -30,7 +30,7 @@ FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
 }
 
 DELAY, PERIOD = 1.0, 0.1
-"""Seconds before a bar appears, and between two looks at the engine."""
+"""The seconds before a progress bar appears, and between two updates."""
 
 
 def release(
@@ -63,7 +63,7 @@ def release(
     request_id: options.RequestId = None,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query, of groups where asked.
+    """Release private quantiles of one column of files or of a query, or of each group.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
@@ -123,7 +123,7 @@ def _format(name: str | None) -> str:
 
 @contextmanager
 def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
-    """Show how far the engine is, in bytes where they are known, while the body runs."""
+    """While the block runs, show the engine's progress, in bytes if their number is known."""
     if percent is None or not sys.stderr.isatty():
         yield
         return

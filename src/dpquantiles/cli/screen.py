@@ -1,4 +1,4 @@
-"""Where output goes: results to stdout, all else to stderr, color only on a terminal."""
+"""Output: results go to stdout, everything else to stderr, with colors only on a terminal."""
 
 import io
 import os
@@ -21,11 +21,11 @@ STYLES = {
     r"^No privacy guarantee.*(\n.+)*": "yellow",
     r"^    dpquantiles [^(\n]*": "cyan",
 }
-"""What is colored in a result, by pattern: the text itself stays plain."""
+"""The colors of a result, by pattern; the text itself stays plain."""
 
 
 def accept_any_text() -> None:
-    """Characters that a stream cannot write are replaced, so that printing never raises."""
+    """Replace characters that a stream cannot write, so that printing never raises."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -42,19 +42,19 @@ def width() -> int:
 
 
 def result(text: str) -> None:
-    """The result of a command, on stdout, colored on a terminal."""
+    """Write the result of a command to stdout, colored on a terminal."""
     written = _encodable(f"{text.rstrip()}\n")
     try:
         sys.stdout.write(_colored(written) if is_terminal() else written)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has had enough; the interpreter must not complain on its way out.
+        # The reader has closed the pipe; the interpreter must not complain about it when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(SIGPIPE_EXIT) from None
 
 
 def write(path: Path, text: str) -> None:
-    """Text to a file, or an OSError that says what to do."""
+    """Write text to a file, or raise an OSError that says what to do."""
     try:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
@@ -62,7 +62,7 @@ def write(path: Path, text: str) -> None:
 
 
 def _encodable(text: str) -> str:
-    """The picture in ASCII where the stream cannot write its characters."""
+    """The text, with its pictures in ASCII if the stream cannot write their characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -81,22 +81,22 @@ def _colored(text: str) -> str:
 
 
 def apart(text: str) -> str:
-    """Text for people, with a blank line between it and the notes above it on a terminal."""
+    """The text, after a blank line on a terminal, where notes may stand above it."""
     return f"\n{text}" if is_terminal() else text
 
 
 def note(message: str) -> None:
-    """Something worth knowing, on stderr."""
+    """Write a note to stderr."""
     _tell("note", "bright_black", message)
 
 
 def warning(message: str) -> None:
-    """Something to mind, on stderr."""
+    """Write a warning to stderr."""
     _tell("warning", "yellow", message)
 
 
 def error(message: str) -> None:
-    """Why nothing was done, in one line on stderr."""
+    """Write an error to stderr, in one line."""
     _tell("error", "bold red", " ".join(message.split()))
 
 

@@ -1,8 +1,8 @@
-"""Grids: public monotone maps between values and the integers 0 .. size-1 (called steps).
+"""Grids: public monotone maps between values and the integers 0 .. size-1, called steps.
 
-`encode` maps each record by itself (clamp, then round to the nearest grid point), so it costs no
-privacy and never raises. `decode` maps steps back to values of the grid's type, exactly:
-`encode(decode(i)) == i` for every step i.
+`encode` clamps each record and rounds it to the nearest grid point. It maps each record by itself,
+so it costs no privacy, and it never raises. `decode` maps steps back to values of the grid's type.
+It is exact: `encode(decode(i)) == i` for every step i.
 """
 
 from dpquantiles.grid.floating import FloatGrid

@@ -1,4 +1,4 @@
-"""Grids of the floating-point numbers in their own order, which need no bounds."""
+"""Grids whose points are floating-point numbers, which need no bounds."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,10 +20,10 @@ INTEGRAL_LARGEST = (
 
 @dataclass(frozen=True)
 class FloatGrid:
-    """The floating-point numbers in their own order: no bounds needed.
+    """The floating-point numbers in ascending order; bounds are optional.
 
-    Real numbers use all finite float32 values. The integral variant uses every integer up to
-    2**53 and, beyond, those that float64 holds. Bounds, where stated, cut the grid.
+    Real numbers use all finite float32 values. The integral variant uses every integer up to 2**53,
+    and beyond that the integers that float64 can represent. Bounds, where given, cut the grid.
     """
 
     lower: Any = None
@@ -46,7 +46,7 @@ class FloatGrid:
         check_ends(self, self.lower, self.upper)
 
     def _cut(self, bound: object, side: int) -> int:
-        """The outermost index on one side that does not pass the bound."""
+        """The outermost index on one side that is still inside the bound."""
         largest = INTEGRAL_LARGEST if self.kind.integral else FLOAT32_LARGEST
         if bound is None:
             return side * largest
@@ -62,7 +62,7 @@ class FloatGrid:
 
     @property
     def unbounded(self) -> bool:
-        """Whether an end is only that of the type, so that nobody has said where values lie."""
+        """Whether an end is just the end of the type, so that nobody has said where values lie."""
         ends: tuple[Any, Any] = (None, None)
         if self.kind.integral:
             ends = (self.kind.value(INT64.min), self.kind.value(INT64.max))
@@ -70,7 +70,7 @@ class FloatGrid:
 
     @np.errstate(all="ignore")
     def _index(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """Signed position of the nearest grid point: zero for zero, monotone, NaN at the top."""
+        """The signed index of the nearest grid point; zero has index 0, and NaN is at the top."""
         return _integral_index(numbers) if self.kind.integral else _float32_index(numbers)
 
     def _number(self, index: int) -> int | float:

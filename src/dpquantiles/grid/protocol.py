@@ -1,4 +1,4 @@
-"""What a grid promises, and what the bounds of any grid must meet."""
+"""The protocol of all grids, and checks on their bounds."""
 
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
@@ -12,7 +12,7 @@ from dpquantiles.kinds import Kind
 
 @runtime_checkable
 class Grid(Protocol):
-    """What a mechanism needs of a grid: a value that never changes."""
+    """What mechanisms need from a grid, which is an immutable value."""
 
     def __hash__(self) -> int:
         """Equal grids have equal hashes."""
@@ -36,7 +36,7 @@ class Grid(Protocol):
 
 
 def exact(number: int | float) -> Fraction:
-    """A public number as an exact rational: 0.1 means one tenth, 2.0**-30 a power of two."""
+    """A public number as an exact fraction: 0.1 means one tenth, 2.0**-30 a power of two."""
     binary = Fraction(number)
     if binary.denominator == 1:
         return binary
@@ -51,7 +51,7 @@ def exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fr
 
 
 def check_ends(grid: Grid, lower: object, upper: object) -> None:
-    """What lies between two points that can be written can be written, so no draw will raise."""
+    """Check that both ends can be decoded; then all points between them can, and no draw raises."""
     if grid.size < 1:
         raise InvalidValue(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
     try:

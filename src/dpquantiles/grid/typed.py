@@ -1,7 +1,7 @@
-"""Grids and the types of columns: the grid that a type gets, and what a grid rounds and clamps.
+"""Grids and column types: the default grid of a type, and what a grid rounds and clamps.
 
-All of it follows from public parameters and the declared type, never from records. Proof that the
-ends given here enclose the records: `mechanisms/bracketed.md`.
+Everything follows from public parameters and the declared type, never from records. The proof that
+intervals enclose the records is in `mechanisms/bracketed.md`.
 """
 
 import datetime as dt
@@ -38,11 +38,11 @@ from dpquantiles.kinds import (
 Ints = NDArray[np.int64]
 
 SINGLE_BITS = 24
-"""The significant bits of the points of a real `FloatGrid`."""
+"""The significant bits of points of a real `FloatGrid`."""
 
 
 def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
-    """A grid that is given in place of bounds and resolution."""
+    """Check a grid that is given in place of bounds and resolution."""
     if not isinstance(grid, Grid):
         raise InvalidType(
             "grid must be a grid, such as UniformGrid(0, 100) or FloatGrid(), "
@@ -54,7 +54,7 @@ def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
 
 
 def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: Any = None) -> Grid:
-    """The grid of a type, with bounds and a resolution where they are stated."""
+    """The grid of a type, with bounds and a resolution where they are given."""
     if isinstance(kind, DecimalUnits) and resolution is not None:
         kind = DecimalUnits(places_of(resolution))
     bounds = bounds or kind.limits
@@ -71,37 +71,38 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
 
 @dataclass(frozen=True)
 class TypedGrid:
-    """A grid, and the type of the values that are put on it."""
+    """A grid, and the declared type of the values that it rounds."""
 
     grid: Grid
     domain: Domain = ANYTHING
 
     def lower(self, cuts: Ints) -> tuple[Any, ...]:
-        """For each cut, named by the step above it, a value that no record above it lies below.
+        """For each cut, a value that is at most every record above the cut.
 
-        It is None where records may lie below all values.
+        A cut is named by the step above it. The value is None where records may lie below every
+        value.
         """
         return self._enclosing(cuts, -1)
 
     def upper(self, cuts: Ints) -> tuple[Any, ...]:
-        """For each cut a value that no record below it lies above, or None."""
+        """For each cut, a value that is at least every record below the cut, or None."""
         return self._enclosing(cuts, 1)
 
     def _enclosing(self, cuts: Ints, side: int) -> tuple[Any, ...]:
-        """The far point of each cut, or the near one where the type has no value between them."""
+        """The far point of each cut, or the near one where the type has no value in between."""
         pairs = zip(self.grid.decode(cuts - 1), self.grid.decode(cuts), strict=True)
         ends = (pair[self._is_next(*pair) == (side < 0)] for pair in pairs)
         return tuple(None if self._saturates_at(end, side) else end for end in ends)
 
     @property
     def ends(self) -> tuple[Any, Any]:
-        """The ends of the grid; None for one beyond which the type goes on."""
+        """The ends of the grid; None where the type has values beyond the end."""
         first, last = self._ends
         return None if self._goes_on(-1) else first, None if self._goes_on(1) else last
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what is rounded and clamped although nobody requested it."""
+        """Sentences on rounding and clamping that nobody requested."""
         return [*self._rounded(), *self._clamped()]
 
     def _is_next(self, below: Any, above: Any) -> bool:
@@ -112,7 +113,7 @@ class TypedGrid:
     def _whole(self) -> bool:
         """Whether every value of the type is a whole number of the kind's units.
 
-        A day holds all of its moments.
+        A date stands for all moments of its day.
         """
         kind, unit = self.grid.kind, self.domain.unit
         if kind in (BOOLEAN, DATE):
@@ -129,7 +130,7 @@ class TypedGrid:
 
     @cached_property
     def _reach(self) -> tuple[Fraction, Fraction]:
-        """The least and the greatest number that records are told apart up to."""
+        """The smallest and the largest number up to which records are told apart."""
         first, last = map(self._number, self._ends)
         if self._saturates:
             return max(first, Fraction(INT64.min)), min(last, Fraction(INT64.max))
@@ -137,7 +138,7 @@ class TypedGrid:
 
     @property
     def _saturates(self) -> bool:
-        """Whether records become 64-bit integers before they come to the grid."""
+        """Whether records are converted to 64-bit integers before the grid encodes them."""
         return self.grid.kind.integral and not (self.grid.kind == INTEGER and self.domain.native)
 
     def _type_passes(self, number: Fraction, side: int) -> bool:
@@ -146,18 +147,18 @@ class TypedGrid:
         return limit is None or side * limit > side * number * measure(self.grid.kind)
 
     def _goes_on(self, side: int) -> bool:
-        """Whether the type goes on below (-1) or above (1) what records are told apart up to."""
+        """Whether the type has values below (-1) or above (1) the reach."""
         return self.grid.kind != BOOLEAN and self._type_passes(self._reach[side > 0], side)
 
     def _saturates_at(self, end: Any, side: int) -> bool:
-        """Whether 64 bits end at a point before the grid does; farther records then count as it."""
+        """Whether records beyond a point count as that point because 64 bits end there."""
         edge = self._reach[side > 0]
         if edge == self._number(self._ends[side > 0]):
             return False
         return self._goes_on(side) and side * self._number(end) >= side * edge
 
     def _clamped(self) -> Iterator[str]:
-        """A sentence where values beyond an end that nobody stated count as that end."""
+        """A sentence on values that are clamped to an end that nobody stated."""
         usual = map(self._number, TypedGrid(default_grid(self.grid.kind))._ends)
         stated = map(self._number, self._ends)
         low, high = (
@@ -172,7 +173,7 @@ class TypedGrid:
             yield f"{self._noun} {what}{self._type('goes further')}."
 
     def _rounded(self) -> Iterator[str]:
-        """Sentences on rounding, unless a resolution was stated."""
+        """Sentences on rounding, unless a step was given."""
         grid, kind = self.grid, self.grid.kind
         if isinstance(grid, UniformGrid) and grid.step is not None:
             return
@@ -187,7 +188,7 @@ class TypedGrid:
             yield f"{self._noun} are rounded to multiples of {float(grid.width):.3g}."
 
     def _passes(self, size: int) -> bool:
-        """Whether both the type and the grid have numbers of more than this size."""
+        """Whether both the type and the grid have numbers larger than this in size."""
         return any(
             side * self._reach[side > 0] > size and self._type_passes(Fraction(side * size), side)
             for side in (-1, 1)
@@ -215,7 +216,7 @@ class TypedGrid:
         return f" (the column's type, {self.domain.name}, {what})" if self.domain.name else ""
 
     def _shown(self, number: Fraction) -> str:
-        """A number of the kind as people write its value."""
+        """A number of the kind as text, the way people write its value."""
         if self.grid.kind == REAL:
             return f"{float(number):.8g}"
         value = self.grid.kind.value(int(number))
@@ -225,12 +226,12 @@ class TypedGrid:
 
 
 def precision(grid: Grid, domain: Domain) -> dict[str, object]:
-    """What a release says of rounding and clamping that nobody requested, if there is any."""
+    """The entry of a release on rounding and clamping that nobody requested, if there is any."""
     notes = precision_notes(grid, domain)
     return {"precision": list(notes)} if notes else {}
 
 
 @lru_cache(maxsize=256)
 def precision_notes(grid: Grid, domain: Domain) -> tuple[str, ...]:
-    """The same as sentences; cached, because exact fractions take longer than a small draw."""
+    """The same as sentences; cached, because exact fractions are slower than a small draw."""
     return tuple(TypedGrid(grid, domain).notes)

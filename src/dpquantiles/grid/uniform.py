@@ -1,4 +1,4 @@
-"""Evenly spaced grids: values of any type between bounds, a step apart."""
+"""Evenly spaced grids between two bounds, for values of any type."""
 
 import math
 from dataclasses import InitVar, dataclass, field
@@ -14,13 +14,13 @@ from dpquantiles.kinds import INT64, DecimalUnits, Kind, infer
 from dpquantiles.kinds.numbers import EXACT
 
 MOST_STEPS = 2**62
-"""Steps are 64-bit integers, and so is every difference of two of them."""
+"""The most points, so that steps and their differences are 64-bit integers."""
 
 REAL_STEPS = 2**38
 """About how many steps a bounded range of real numbers gets when no resolution is stated."""
 
 FINEST = 2**49
-"""A real grid point is at most this many steps from zero, so that doubles tell steps apart."""
+"""Real grid points are at most this many steps from zero, so that doubles can tell them apart."""
 
 SMALLEST_NORMAL = Fraction(2) ** -1022
 """Below this, doubles lose their relative precision."""
@@ -30,10 +30,10 @@ SMALLEST_NORMAL = Fraction(2) ** -1022
 class UniformGrid:
     """Evenly spaced values: lower, lower + step, ..., not above upper.
 
-    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime,
-    timedelta; the step of the last three is a timedelta. Without a step it is one unit of the
-    type. Real numbers have none: they get about 2**38 multiples of a power of two.
-    `step_name` is what the caller calls the step, for messages.
+    The type of the bounds is the type of the values: numbers, booleans, Decimal, date, datetime or
+    timedelta. The step of the last three is a timedelta. The default step is one unit of the type.
+    Real numbers have no unit: they get about 2**38 multiples of a power of two. `step_name` is the
+    caller's name for the step, for messages.
     """
 
     lower: Any
@@ -43,9 +43,9 @@ class UniformGrid:
     step_name: InitVar[str] = "step"
     size: int = field(init=False, repr=False, compare=False)
     width: Fraction = field(init=False, repr=False, compare=False)
-    """The distance between neighboring points, in numbers of the kind."""
+    """The distance between neighboring points, as a number of the kind."""
     _low: Fraction = field(init=False, repr=False, compare=False)
-    # The same as whole multiples of one part, of which the unit has so many.
+    # The first point and the width as multiples of 1 / _parts.
     _first: int = field(init=False, repr=False, compare=False)
     _stride: int = field(init=False, repr=False, compare=False)
     _parts: int = field(init=False, repr=False, compare=False)
@@ -77,7 +77,7 @@ class UniformGrid:
         first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
         if self.kind.integral:
             inside = np.clip(_whole(numbers), first, last)
-            # Unsigned, because the distance between two 64-bit integers can take all 64 bits.
+            # Unsigned, because the distance between two 64-bit integers can need all 64 bits.
             return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self.width)
         inside = np.clip(numbers.astype(np.float64), first, last)
         nearest = np.rint(inside / float(self.width) - float(self._low / self.width))
@@ -94,7 +94,7 @@ class UniformGrid:
 
 
 def _stated_kind(lower: object, upper: object, step: object) -> Kind:
-    """The type that public parameters state."""
+    """The type of the public parameters."""
     stated = [value for value in (lower, upper, step) if value is not None]
     try:
         kind = infer(np.fromiter(stated, dtype=object))
@@ -107,13 +107,13 @@ def _stated_kind(lower: object, upper: object, step: object) -> Kind:
 
 
 def places_of(value: object) -> int:
-    """How many decimal places a public number states."""
+    """How many decimal places a public number is written with."""
     exponent = EXACT.create_decimal(str(value)).as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
 def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: str) -> Fraction:
-    """The distance between neighboring points, checked against the range that it divides."""
+    """The distance between neighboring points, checked against the range."""
     largest = max(abs(low), abs(high))
     finest = max(largest / FINEST, SMALLEST_NORMAL)
     if step is None and kind.unit is None:
@@ -138,7 +138,7 @@ def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: 
 
 
 def _power_of_two_above(number: Fraction) -> Fraction:
-    """The smallest power of two that is not below a positive number."""
+    """The smallest power of two that is at least a positive number."""
     power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - 1)
     while power < number:
         power *= 2
@@ -146,7 +146,7 @@ def _power_of_two_above(number: Fraction) -> Fraction:
 
 
 def _whole(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Numbers of any dtype as signed 64-bit integers: rounded, clamped, NaN at the top."""
+    """Numbers of any dtype as int64: rounded and clamped, with NaN at the top."""
     if numbers.dtype.kind == "u":
         numbers = np.minimum(numbers, np.uint64(INT64.max))
     if numbers.dtype.kind != "f":
@@ -159,7 +159,7 @@ def _whole(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _nearest_multiple(offset: NDArray[np.uint64], width: Fraction) -> NDArray[np.int64]:
-    """offset / width, rounded, halves up."""
+    """offset / width, rounded to the nearest integer, halves up."""
     if width == 1:
         return offset.view(np.int64)
     divisor = np.uint64(min(int(width), 2**64 - 1))

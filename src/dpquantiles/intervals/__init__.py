@@ -1,4 +1,4 @@
-"""Intervals around answers: what is asked for, what was measured, and what follows from it."""
+"""Intervals around answers: how they are requested, and how measured ranks prove them."""
 
 from dpquantiles.intervals.ranks import (
     DATA,

@@ -1,12 +1,14 @@
-"""Measured ranks: noisy counts between cuts, and the intervals that they prove.
+"""Requests for intervals, and measured ranks: the noisy counts that prove intervals.
 
-A cut lies between two neighboring grid points; C cuts part the grid into C + 1 cells whose counts
-of records were released with discrete Laplace noise. Write L for the records below a cut, n for all
-of them. The point above a cut is at most every q-quantile of the data when L < q n; the point
-below it is at least every q-quantile when L > q n. An interval takes the innermost cuts for which
-the opposite has been refuted, coming from outside: only the first cut for which the opposite is
-true can lead astray, so one test at the chance that the level leaves to a side is enough, however
-many cuts there are. Proof: `mechanisms/bracketed.md`.
+A cut lies between two neighboring grid points. C cuts divide the grid into C + 1 cells, and the
+number of records in each cell was released with discrete Laplace noise. Let L be the number of
+records below a cut, and n the number of all records. If L < q n, the point above the cut is at most
+every q-quantile of the data. If L > q n, the point below it is at least every q-quantile.
+
+An interval is found from outside inward: it moves to the next cut as long as a test refutes that
+this cut is already on the wrong side. Only the first cut on the wrong side can mislead it. So one
+test per side is enough, at the chance of error that the level leaves for that side, however many
+cuts there are. Proof: `mechanisms/bracketed.md`.
 """
 
 import math
@@ -32,24 +34,25 @@ SUBJECTS: tuple[Subject, ...] = (DATA, POPULATION)
 
 DEFAULT_LEVEL = 0.95
 LARGEST_LEVEL = 1 - 1e-6
-"""Beyond this the numbers behind a level are no longer certain to the last digit."""
+"""For larger levels, rounding could change the result."""
 
 SAMPLING_SHARE = 0.5
-"""Of the chance of a miss, what sampling may take when an interval is for the population."""
+"""The share of the chance of a miss that sampling gets in intervals for the population."""
 
 SIZE_SHARE = 0.05
-"""And what the unknown number of records may take, where it is protected."""
+"""The share that the number of records gets where it is protected."""
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Each interval holds its quantile with a chance of at least `level`, whatever the data are.
+    """A request for intervals that contain their quantile with a chance of at least `level`.
 
-    `of` says which quantile: that of the "data" at hand, or that of the "population" from which
-    they were drawn independently; the second allows for what sampling adds. It also says where to
-    look: asked for the other one later, a release is right, but not as narrow as it might be.
+    The chance holds for all data. `of` says which quantile is meant: that of the "data" at hand, or
+    that of the "population" from which the records were drawn independently. The second adds the
+    error of sampling. A release places its cuts for this choice. It can still give intervals of
+    the other kind later; they are valid, but may be wider than necessary.
     """
 
     level: float = DEFAULT_LEVEL
@@ -65,7 +68,7 @@ AskedIntervals: TypeAlias = bool | float | Subject | Intervals | None
 
 
 def require_level(**parameter: object) -> float:
-    """A chance that an interval can be right with."""
+    """Check the level of an interval."""
     ((name, _),) = parameter.items()
     level = require.fraction(**parameter)
     if level > LARGEST_LEVEL:
@@ -74,9 +77,10 @@ def require_level(**parameter: object) -> float:
 
 
 def require_intervals(intervals: Any) -> Intervals | None:
-    """What a caller may write: True, a level such as 0.9, "population", or all of it; or nothing.
+    """Read a request for intervals; None when there is none.
 
-    True asks for the default, it selects no algorithm.
+    A caller may write True for the defaults, a level such as 0.9, "data" or "population", or an
+    `Intervals`.
     """
     if intervals is None or intervals is False:
         return None
@@ -90,7 +94,7 @@ def require_intervals(intervals: Any) -> Intervals | None:
 
 
 class Interval(NamedTuple):
-    """Two values, both included; None for an end beyond which there may be more."""
+    """Two values, both included; None for an open end."""
 
     lower: Any
     upper: Any
@@ -108,14 +112,14 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRanks:
-    """Cuts, noisy counts between them, and the noise; everything in it is public.
+    """Cuts, the noisy counts between them, and the rate of the noise; all of it is public.
 
-    `lower` holds for each cut the value that it gives an interval as its lower end, `upper` that
-    as its upper end; `ends` are the ends of an interval of which nothing is known. A value that is
-    None leaves its end open. `size` is the number of records where it is public.
+    `lower` has, for each cut, the lower end of an interval that starts there, and `upper` the upper
+    end of an interval that stops there. `ends` are the widest ends. None stands for an open end.
+    `size` is the number of records where it is public.
     """
 
-    asked: Intervals
+    requested: Intervals
     lower: tuple[Any, ...]
     upper: tuple[Any, ...]
     counts: tuple[int, ...]
@@ -124,7 +128,7 @@ class MeasuredRanks:
     ends: tuple[Any, Any]
 
     def interval(self, q: float, value: Any, wanted: Intervals) -> Interval:
-        """The interval for one quantile, widened to hold its answer."""
+        """The interval for one quantile, widened to include its answer."""
         lower, upper = self.ends
         if q > 0:
             below = self._lies(-1, q, wanted)
@@ -148,7 +152,7 @@ class MeasuredRanks:
         return self._refuted(side * self._surplus(q, share) - margin, share, chance)
 
     def _refuted(self, beyond: Floats, share: Floats, chance: float) -> Flags:
-        """Where noise alone reaches so far with at most this chance."""
+        """Where noise alone is this far off with at most this chance."""
         left = np.arange(1, len(self.counts))
         right = len(self.counts) - left
         bound = tails.log_noise_bound(beyond, rate=self.rate, left=left, right=right, share=share)
@@ -164,7 +168,7 @@ class MeasuredRanks:
         return surely
 
     def _surplus(self, q: float, share: Floats) -> Floats:
-        """Noisy L - q n for every cut, from both sides of it."""
+        """Noisy L - q n for every cut, estimated from the counts on both sides of it."""
         left = self._cumulated[1:-1]
         right: Floats = self._cumulated[-1] - left
         if self.size is None:
@@ -184,14 +188,14 @@ class MeasuredRanks:
         return tails.sampling_margin(most, q, (SAMPLING_SHARE - SIZE_SHARE) * chance) + 1
 
     def to_dict(self, kind: Kind) -> dict[str, object]:
-        """A plain dictionary, the inverse of `from_dict`."""
+        """Write the ranks as a plain dictionary."""
 
         def written(values: tuple[Any, ...]) -> list[object]:
             return [None if value is None else kind.to_json(value) for value in values]
 
         return {
-            "level": self.asked.level,
-            "of": self.asked.of,
+            "level": self.requested.level,
+            "of": self.requested.of,
             "lower": written(self.lower),
             "upper": written(self.upper),
             "counts": list(self.counts),
@@ -202,14 +206,14 @@ class MeasuredRanks:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], kind: Kind) -> "MeasuredRanks":
-        """The ranks that `to_dict` wrote."""
+        """Read the ranks that `to_dict` wrote."""
 
         def read(name: str) -> tuple[Any, ...]:
             return tuple(None if value is None else kind.from_json(value) for value in plain[name])
 
         first, last = read("ends")
         return cls(
-            asked=Intervals(level=plain["level"], of=plain["of"]),
+            requested=Intervals(level=plain["level"], of=plain["of"]),
             lower=read("lower"),
             upper=read("upper"),
             counts=tuple(plain["counts"]),
@@ -220,5 +224,5 @@ class MeasuredRanks:
 
 
 def _leading(flags: Flags) -> int:
-    """How many are true before the first that is not."""
+    """How many flags are true before the first that is false."""
     return int(np.argmin(np.append(flags, False)))

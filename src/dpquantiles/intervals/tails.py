@@ -1,8 +1,7 @@
-"""Chances of noise and of sampling: how far measured ranks can be off, bounded from above.
+"""Upper bounds on the chance that noise or sampling moves a measured rank by a given amount.
 
 The noise of a measured rank is (1 - share) U + share V, where U and V are sums of independent
-discrete Laplace variables, P[z] proportional to exp(-rate |z|). All functions err on the side of
-larger chances.
+discrete Laplace variables, P[z] proportional to exp(-rate |z|). All functions round chances up.
 """
 
 import math
@@ -16,17 +15,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FINEST_RATE = 0.02
-"""Slower noise is counted in steps of more than one record."""
+"""For smaller rates, noise is counted in steps of several records."""
 
 SLACK = 1e-11
-"""More than what the transform rounds and what its finite length leaves out."""
+"""More than the error of the Fourier transform: rounding, and its finite length."""
 
 MOST_DEVIATION = 1e5
-"""Up to this standard deviation sampling is summed exactly."""
+"""Up to this standard deviation, the binomial distribution of sampling is summed exactly."""
 
 
 class Sum(NamedTuple):
-    """The law of a sum: entry i is for the value i - half."""
+    """The distribution of a sum; entry i belongs to the value i - half."""
 
     half: int
     chance: Floats
@@ -36,9 +35,9 @@ class Sum(NamedTuple):
 
 @lru_cache(maxsize=512)
 def noise_sum(rate: float, terms: int) -> Sum:
-    """The sum of so many discrete Laplace variables, by its characteristic function.
+    """The distribution of a sum of discrete Laplace variables, by its characteristic function.
 
-    That of one is (1 - p)^2 / (1 - 2 p cos t + p^2) with p = exp(-rate), real and positive.
+    One variable has (1 - p)^2 / (1 - 2 p cos t + p^2) with p = exp(-rate): real and positive.
     """
     half = math.ceil((8 * math.sqrt(2 * terms) + 45) / rate) + 1
     length = 1 << (2 * half + 1).bit_length()
@@ -50,17 +49,17 @@ def noise_sum(rate: float, terms: int) -> Sum:
 
 
 def noise_tail(least: float, *, rate: float, left: int, right: int, share: float) -> float:
-    """The chance that (1 - share) U + share V is at least `least`; U, V of left, right terms."""
+    """The chance that (1 - share) U + share V >= `least`, U of `left` and V of `right` terms."""
     step = max(1, math.floor(FINEST_RATE / rate))
     if step > 1:
-        # With G = floor(E / rate) for an exponential E, a variable is at most `step` times the
-        # one of the same E at rate `step * rate`, plus `step`.
+        # A geometric variable is floor(E / rate) for an exponential E. It is at most `step` times
+        # the variable of the same E at rate `step * rate`, plus `step`.
         least = least / step - (left * (1 - share) + right * share)
     low, high = noise_sum(step * rate, left), noise_sum(step * rate, right)
     values = np.arange(-low.half, low.half + 1)
     with np.errstate(all="ignore"):
         needed = np.ceil((least - 1e-6 - (1 - share) * values) / share)
-    # Where the right side does not count, 0 / 0 stands for "already reached".
+    # With share = 0 the right side has no weight, and 0 / 0 means "already reached".
     needed = np.clip(np.nan_to_num(needed, nan=-np.inf), -high.half, high.half + 1)
     tail = np.append(high.tail, 0.0)
     return float(low.chance @ tail[(needed + high.half).astype(np.int64)]) + SLACK
@@ -69,7 +68,7 @@ def noise_tail(least: float, *, rate: float, left: int, right: int, share: float
 def log_noise_bound(
     least: Floats, *, rate: float, left: NDArray[np.int64], right: NDArray[np.int64], share: Floats
 ) -> Floats:
-    """Chernoff's bound on the log of `noise_tail`, for many at once, at a few tilts."""
+    """Chernoff's bound on the log of `noise_tail`, for many cuts at once, at a few tilts."""
     best = np.zeros(len(least))
     for tilt in (0.1, 0.2, 0.3, 0.5, 0.7):
         grown = left * _log_moment(tilt * rate * (1 - share), rate)
@@ -79,14 +78,14 @@ def log_noise_bound(
 
 
 def _log_moment(tilt: Floats, rate: float) -> Floats:
-    """log E[exp(tilt z)] of one discrete Laplace variable, for |tilt| < rate."""
+    """log E[exp(tilt z)] for one discrete Laplace variable z, with |tilt| < rate."""
     p = math.exp(-rate)
     moment = -np.log1p(-p * np.expm1(tilt) / (1 - p)) - np.log1p(-p * np.expm1(-tilt) / (1 - p))
     return np.asarray(moment, dtype=np.float64)
 
 
 def noise_margin(chance: float, *, rate: float, terms: int) -> int:
-    """The least margin that a sum of so many variables reaches with at most this chance."""
+    """The smallest margin that a sum of `terms` variables reaches with at most this chance."""
     low, high = 0, 1
     while noise_tail(high, rate=rate, left=terms, right=0, share=0.0) > chance:
         low, high = high, 2 * high
@@ -99,9 +98,11 @@ def noise_margin(chance: float, *, rate: float, terms: int) -> int:
 
 @lru_cache(maxsize=4096)
 def sampling_margin(n: int, q: float, chance: float) -> float:
-    """Fewer than q n less this of n records lie at or below the q-quantile: at most this chance.
+    """How far below q n the number of records up to the population's q-quantile may be.
 
-    The number of them is binomial, or more; the margin is q n itself when nothing can be said.
+    Fewer than q n - margin of n drawn records lie at or below it with at most this chance. The
+    number of these records is binomial, or larger where there are ties. The margin is q n if
+    nothing can be said.
     """
     deviation = math.sqrt(n * q * (1 - q))
     if deviation == 0:
@@ -116,6 +117,6 @@ def sampling_margin(n: int, q: float, chance: float) -> float:
     logs = np.concatenate([[0.0], np.cumsum(ratios)])
     weights = np.exp(logs - logs.max())
     at_most = np.cumsum(weights) / weights.sum() * (1 + 1e-9)
-    # The smallest number of records that is not too unlikely to be exceeded from below.
+    # The largest k such that fewer than k records have at most this chance.
     fewest = first + int(np.searchsorted(at_most, chance, side="right"))
     return q * n - fewest

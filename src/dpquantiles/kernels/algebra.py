@@ -1,7 +1,7 @@
-"""Two ways to hold positive masses: as scaled doubles (fast) or as logarithms (any range).
+"""Two ways to store positive masses: as scaled doubles (fast) or as logarithms (any range).
 
-Both offer the same few operations, so that scans, forward pass and draws are written once. Which
-one is used follows from public numbers only (`choose`).
+Both offer the same few operations, so scans, the forward pass and draws are written once. Public
+numbers alone decide which one is used (`choose`).
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 TOP = 700.0
-"""Masses and factors stay below exp(TOP), also while a scan raises them; exp(709) overflows."""
+"""Masses and factors stay below exp(TOP), even while a scan raises them; exp(709) overflows."""
 
 BOTTOM = -620.0
 """The scaled floor stays above exp(BOTTOM), 88 nats above the smallest normal double."""
@@ -23,11 +23,11 @@ FADE_ROOM = 700.0
 """Factors stay above exp(-FADE_ROOM)."""
 
 SHORTEST_RUN, LOGARITHMIC_RUN, LONGEST_RUN = 16, 256, 2048
-"""How many cells one sequential scan takes; longer axes are cut into runs."""
+"""How many cells one sequential scan covers; longer axes are cut into runs."""
 
 
 class Algebra(Protocol):
-    """Positive masses, and factors that multiply them, in some representation."""
+    """Operations on positive masses and on factors that multiply them."""
 
     @property
     def zero(self) -> float:
@@ -55,10 +55,10 @@ class Algebra(Protocol):
         """The sums of masses over the first axis."""
 
     def shares(self, masses: Floats) -> Floats:
-        """Masses as doubles over a common unit; small ones may underflow."""
+        """Masses as doubles in a common unit; small ones may underflow."""
 
     def run_length(self, rate: float) -> int:
-        """How many cells a sequential scan may take at this rate of decay."""
+        """How many cells a sequential scan may cover at this rate of decay."""
 
     def odds(self, lighter: float, heavier: float) -> float:
         """One mass over a larger one; may underflow."""
@@ -118,7 +118,7 @@ class ScaledDoubles:
 
     log_scale: float
     ramp: float
-    """By how many nats a scan may raise masses on its way."""
+    """How many nats a scan may temporarily raise masses by."""
     zero: ClassVar[float] = 0.0
     add: ClassVar[np.ufunc] = np.add
     times: ClassVar[np.ufunc] = np.multiply
@@ -154,10 +154,10 @@ class ScaledDoubles:
 
 
 def choose(log_volume: float, log_floor: float, longest: int, rate: float) -> Algebra:
-    """Doubles where no mass can overflow and what underflows is far below the floor.
+    """Choose doubles if no mass can overflow and only masses far below the floor can underflow.
 
-    Masses lie between the floor and exp(log_volume); what is left of the range of doubles is room
-    for the ramps of scans. `longest` bounds the length of the axis.
+    Masses lie between the floor and exp(log_volume). The rest of the range of doubles is room for
+    the ramps of scans. `longest` bounds the length of the axis.
     """
     ramp = min(rate * longest, TOP - BOTTOM - log_volume - max(0.0, -log_floor))
     fits = log_volume <= TOP and rate * longest <= FADE_ROOM

@@ -1,12 +1,13 @@
-"""Cells that are cut where records are: which runs of grid steps a noisy rule leaves whole.
+"""Partitions of the grid into cells that are small where there are many records.
 
-A cell of depth d is a run of BRANCHING**(height - d) steps, and a single step in the end. The whole
-grid is always cut; below it a cell of depth d with c records is cut where
+A cell of depth d is a run of BRANCHING**(height - d) steps; the deepest cells are single steps. The
+whole grid is always cut. A smaller cell of depth d with c records is cut if
 
     max(1 - toll, c - least - (d - 1) toll) + z >= 1                                           (1)
 
-where z is fresh noise. Every level needs `toll` records more, so that on the way to one record only
-few cells are close calls. A cell with far too few records counts as if it missed by `toll` - 1.
+where z is fresh noise. Every level requires `toll` more records, so only few of the cells that
+contain a given record are close to the threshold. A cell with far too few records has a margin of
+1 - `toll`.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ Ints = NDArray[np.int64]
 
 BRANCHING = 4
 MOST_CELLS = 1 << 20
-"""Growing ends before a level that would lead to more cells in a partition."""
+"""The most cells of a partition; growing stops before a level that would exceed it."""
 
 
 class Rule(NamedTuple):
@@ -34,8 +35,10 @@ class Rule(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of several partitions: which one each belongs to, its first step, and how many records
-    lie below it and in it.
+    """The cells of several partitions.
+
+    Each cell has the number of its partition, its first step, and the numbers of records below it
+    and inside it.
     """
 
     partition: Ints
@@ -45,7 +48,7 @@ class Cells(NamedTuple):
 
 
 def height(points: int) -> int:
-    """How many times cells can be cut until they are single steps."""
+    """How many times cells must be cut until they are single steps."""
     return ((points - 1).bit_length() + 1) // 2
 
 
@@ -56,9 +59,9 @@ def grown(
     noise: Callable[[int], Ints],
     partitions: int = 1,
 ) -> Cells:
-    """Partitions of all steps, each by draws of its own: `below` counts the records below steps.
+    """Grow independent partitions of all steps; `below` counts the records below steps.
 
-    Partitions follow each other, and so do the cells of each.
+    Cells are sorted by partition, then by step.
     """
     levels, origin = height(points), np.zeros(partitions, dtype=np.int64)
     cells = Cells(np.arange(partitions), origin, origin, origin + below(np.array([points])))
@@ -81,11 +84,11 @@ def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:
 
 
 def _parts(cells: Cells, width: int, points: int, below: Callable[[Ints], Ints]) -> Cells:
-    """The parts of cells that have been cut, as far as there are steps; none is ever beyond."""
+    """The parts of cells that have been cut; parts beyond the last step are left out."""
     last = np.minimum((points - 1 - cells.start) // width, BRANCHING - 1)
     which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
     start, lower = cells.start[which] + width * part, cells.below[which]
     lower[part > 0] = below(start[part > 0])
-    # A part ends where the next one begins, or with the cell.
+    # A part ends where the next one begins; the last part ends with its cell.
     upper = np.where(part == last[which], (cells.below + cells.inside)[which], np.roll(lower, -1))
     return Cells(cells.partition[which], start, lower, upper - lower)

@@ -1,7 +1,7 @@
-"""Exact draws from unlimited random bits: coins, integers, subsets, weights, discrete Laplace.
+"""Exact draws from random bits: coins, integers, subsets, weighted choices, discrete Laplace.
 
-A coin of probability p, p a double, is exact: p = num / 2**k, so compare k random bits with num.
-Probabilities far below the smallest double are products of coins, so no tail is cut off.
+A double p is a fraction num / 2**k, so a coin of probability p compares k random bits with num, and
+is exact. Several coins make up a probability below the smallest double, so no tail is cut off.
 """
 
 import math
@@ -23,7 +23,7 @@ FAINT = 512.0
 """A log probability below -FAINT is tossed as several coins."""
 
 FAINTEST = 1e-200
-"""Odds below this are tossed by their logarithm, which cannot underflow."""
+"""Smaller odds are tossed by their logarithm, which cannot underflow."""
 
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
@@ -37,7 +37,7 @@ def coin(bits: Bits, probability: float) -> bool:
 
 
 def exp_coin(bits: Bits, log_probability: float) -> bool:
-    """True with probability exp(log_probability), also where that is no double."""
+    """True with probability exp(log_probability), even where that underflows."""
     while log_probability < -FAINT:
         if log_probability == -math.inf or not coin(bits, math.exp(-FAINT)):
             return False
@@ -46,7 +46,7 @@ def exp_coin(bits: Bits, log_probability: float) -> bool:
 
 
 def chooses_first(bits: Bits, first: float, second: float, algebra: Algebra) -> bool:
-    """True with probability first / (first + second); the toss is for the lighter side."""
+    """True with probability first / (first + second), by a coin for the lighter side."""
     if first == second:
         return bits.getrandbits(1) == 0
     if first < second:
@@ -71,11 +71,11 @@ def below(bits: Bits, bound: int) -> int:
 
 
 def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
-    """An index drawn in exact proportion to its weight; evenly where no weight is left.
+    """An index drawn in exact proportion to its weight; uniform if all weights are zero.
 
-    Counted in a unit that is a power of two, every weight is a whole number and a fraction. A place
-    among all whole ones, with one more place for each fraction, tells the index, except that the
-    place of a fraction counts only with the fraction as its probability; else one starts again.
+    In a unit that is a power of two, every weight is a whole number plus a fraction. Every index
+    has as many places as its whole number, and one extra place. Draw a place. An extra place counts
+    only with a probability equal to the fraction of its weight; otherwise draw again.
     """
     shares = algebra.shares(weights)
     largest = float(shares.max())
@@ -86,8 +86,8 @@ def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
     total = int(ends[-1])
     while (place := below(bits, total + len(shares))) >= total:
         share, weight = shares.item(place - total), weights.item(place - total)
-        # As logarithms the largest share is 1, and one that is no normal double was rounded; as
-        # doubles shares are the weights themselves, and exact however small they all are.
+        # For logarithms the largest share is 1, and a share below the normal doubles was rounded.
+        # For doubles the shares are the weights themselves, and always exact.
         if share >= SMALLEST_NORMAL or largest < 1.0:
             counts = _fraction_coin(bits, share, exponent)
         else:
@@ -99,7 +99,7 @@ def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
 
 
 def _fraction_coin(bits: Bits, share: float, exponent: int) -> bool:
-    """True with the probability that is left of share times 2**exponent beyond a whole number."""
+    """True with a probability equal to the fractional part of share * 2**exponent."""
     numerator, denominator = share.as_integer_ratio()
     width = denominator.bit_length() - 1 - exponent
     return width > 0 and bits.getrandbits(width) < numerator % (1 << width)
@@ -108,8 +108,8 @@ def _fraction_coin(bits: Bits, share: float, exponent: int) -> bool:
 def sorted_with_repeats(bits: Bits, choices: int, count: int) -> list[int]:
     """A uniform nondecreasing vector of `count` integers in 0 .. choices-1.
 
-    Such vectors are the `count`-subsets of 0 .. choices+count-2, less 0, 1, 2, ...; the subset is
-    drawn by Floyd's method.
+    Subtracting 0, 1, 2, ... from a sorted `count`-subset of 0 .. choices+count-2 gives such a
+    vector. Floyd's method draws the subset.
     """
     chosen: set[int] = set()
     for top in range(choices - 1, choices + count - 1):
@@ -140,8 +140,8 @@ def _bernoulli_exp_fraction(bits: Bits, exponent: Fraction) -> bool:
 def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
     """An integer z with probability proportional to exp(-epsilon |z|), exactly.
 
-    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2: a geometric magnitude and a fair
-    sign, but no -0.
+    Canonne, Kamath, Steinke (arXiv 2004.00010v3), Algorithm 2: a geometric magnitude with a fair
+    sign; -0 is rejected.
     """
     while True:
         magnitude, negative = geometric(bits, epsilon), bits.getrandbits(1) == 1
@@ -152,8 +152,8 @@ def discrete_laplace(bits: Bits, epsilon: Fraction) -> int:
 def geometric(bits: Bits, rate: Fraction) -> int:
     """An integer g >= 0 with probability proportional to exp(-rate g), exactly.
 
-    With rate = s/t, u below t kept with probability exp(-u/t) and v with ratio exp(-1) make
-    x = u + t v with P[x] proportional to exp(-x/t), and floor(x/s) is the answer.
+    Let rate = s/t. Draw u below t, accepted with probability exp(-u/t), and a geometric v of ratio
+    exp(-1). Then x = u + t v has P[x] proportional to exp(-x/t), and floor(x/s) is the result.
     """
     s, t = rate.numerator, rate.denominator
     while not bernoulli_exp(bits, Fraction(remainder := below(bits, t), t)):
@@ -165,7 +165,7 @@ def geometric(bits: Bits, rate: Fraction) -> int:
 
 
 PRECISION, SUM_BITS = 52, 62
-"""Bits of the largest weight, and of the sum of all, when `weighted` counts them."""
+"""In `weighted`, the most bits of the largest weight and of the sum of all weights."""
 
 WORD = 64
 """Random bits per step of a comparison with a real number."""
@@ -174,7 +174,7 @@ DIGIT = 1024
 """Outcomes of one digit of a geometric draw."""
 
 LEAST_RATE, MOST_RATE = Fraction(1, 2**40), Fraction(2**9)
-"""Rates that `discrete_laplaces` takes: slower ones leave 64-bit integers."""
+"""The rates that `discrete_laplaces` accepts; noise of smaller rates can overflow 64 bits."""
 
 
 def discrete_laplaces(bits: Bits, epsilon: Fraction, count: int) -> NDArray[np.int64]:
@@ -191,9 +191,9 @@ def discrete_laplaces(bits: Bits, epsilon: Fraction, count: int) -> NDArray[np.i
 def geometrics(bits: Bits, rate: Fraction, count: int) -> NDArray[np.int64]:
     """`count` independent integers g >= 0 with probability proportional to exp(-rate g), exactly.
 
-    In base DIGIT the digits of g are independent, digit d of place p having a probability
-    proportional to exp(-rate p d). The top place has no end: what passes its table starts again,
-    because a geometric variable has no memory.
+    In base DIGIT the digits of g are independent. The digit of place p has the value d with a
+    probability proportional to exp(-rate p d). The top digit is unbounded: if a draw passes the end
+    of the table, another draw is added, because a geometric variable has no memory.
     """
     drawn, place = np.zeros(count, dtype=np.int64), 1
     while rate * place * 32 < 1:
@@ -211,10 +211,10 @@ def geometrics(bits: Bits, rate: Fraction, count: int) -> NDArray[np.int64]:
 def _categories(
     bits: Bits, rate: Fraction, length: int, closed: bool, count: int
 ) -> NDArray[np.int64]:
-    """Categories by inversion: how many of the `cumulative` bounds a uniform number passes.
+    """Draw by inversion: count how many of the `cumulative` bounds a uniform number passes.
 
-    A uniform number is an endless row of words. One word decides, unless it is the first word of a
-    bound: then further words are drawn until they differ from those of every bound.
+    A uniform number is an infinite sequence of words. Its first word decides, unless it equals the
+    first word of a bound. Then more words are drawn until they differ from those of every bound.
     """
     bounds = np.array(cumulative(rate, length, closed, WORD), dtype=np.uint64)
     row = bits.getrandbits(64 * count).to_bytes(8 * count, "little")
@@ -241,13 +241,13 @@ def _refined(bits: Bits, rate: Fraction, length: int, closed: bool, number: int)
 def cumulative(rate: Fraction, length: int, closed: bool, width: int) -> tuple[int, ...]:
     """The first `width` bits of the cumulative probabilities of a geometric digit.
 
-    For k = 1 .. length, 1 - exp(-rate k); a closed digit has no outcome beyond `length` - 1, so
-    they are divided by 1 - exp(-rate length) and the last one, which is 1, is left out. They are
-    irrational, so enough decimals determine every floor.
+    They are 1 - exp(-rate k) for k = 1 .. length. A closed digit is at most `length` - 1, so they
+    are divided by 1 - exp(-rate length), and the last one, which is 1, is left out. They are
+    irrational, so enough decimal places determine all of these bits.
     """
     digits = 30 + width // 3
     while True:
-        # A context of its own: the caller's may forbid rounding.
+        # A separate context, because the caller's may forbid rounding.
         with localcontext(Context(prec=digits)):
             ratio = (-Decimal(rate.numerator) / rate.denominator).exp()
             powers = list(accumulate(repeat(ratio, length), operator.mul))

@@ -1,7 +1,7 @@
-"""Gaps between atoms that hold several answers: the sum (8) of the forward pass, step by step.
+"""Gaps between atoms that contain several answers: the sum (8) of the forward pass, step by step.
 
-A gap stays at its rank while the axis of errors moves on with the targets. So open gaps are kept by
-rank, on a strip some axes long. Equation numbers are those of `mechanisms/joint_exp.md`.
+A gap stays at its rank, while the axis of errors moves with the targets. So open gaps are stored by
+rank, on a strip that is a few axes long. Equation numbers are those of `mechanisms/joint_exp.md`.
 """
 
 import numpy as np
@@ -11,28 +11,28 @@ from dpquantiles.kernels.algebra import Floats, Logarithms
 from dpquantiles.kernels.scans import Decay
 
 AXES = 2
-"""The strip is at most this many axes long; past its end, what is still open moves to its start."""
+"""The strip is at most this many axes long; at its end, open gaps move back to its start."""
 
 LIFT = 600.0
-"""Doubles add up to exp(LIFT) times their scale; one step raises them by at most 50 nats."""
+"""Scaled doubles add up to exp(LIFT), and one step raises them by at most 50 nats."""
 
 MOST_ANSWERS = 1500
-"""What underflows, by over LIFT + 700 nats, stays 40 nats below all else for so many answers."""
+"""Up to this many answers, masses that underflow stay 40 nats below all that matter."""
 
 CELLS = 2048
-"""Ranks that are worked on together, so that their gaps stay in the cache."""
+"""How many ranks are processed together, so that their gaps stay in the cache."""
 
 
 class OpenGaps:
-    """Row i, by rank: the mass of all vectors that entered a gap at step i and are still in it.
+    """Row i has, by rank, the mass of all vectors that entered a gap at step i and are still in it.
 
-    In a gap of w points, a answers are C(w + a - 1, a) vectors; one more answer makes
-    (w + a) / (a + 1) times as many.
+    In a gap of w points there are C(w + a - 1, a) vectors of a answers. One more answer multiplies
+    this number by (w + a) / (a + 1).
     """
 
     def __init__(self, targets: NDArray[np.int64], length: int, decay: Decay) -> None:
         self._targets, self._length, self._decay = targets, length, decay
-        # A step shares ranks with those whose targets are less than an axis away.
+        # A step shares ranks with earlier steps whose targets are less than an axis away.
         self._first = np.searchsorted(targets, targets - length, side="right").tolist()
         most = max(row - first for row, first in enumerate(self._first))
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
@@ -42,10 +42,10 @@ class OpenGaps:
         self._offset = 0
 
     def step(self, row: int, once: Floats, free: Floats) -> Floats:
-        """The mass of gaps that were entered before step `row`, which adds an answer to each.
+        """Add an answer to all open gaps; return the mass of gaps entered before step `row`.
 
-        Cells are those of the step's axis; their gaps have `free` points, and `once` is the mass
-        of the vectors that enter them now.
+        `free` has the number of points of the gap at each cell of the step's axis, and `once` the
+        mass of the vectors that enter it now.
         """
         length = self._length
         repeated = np.full(length, self._decay.algebra.zero)
@@ -58,7 +58,7 @@ class OpenGaps:
         self._growth[:, fresh] = self._one_more(free[length - advance :])
         for start in range(0, length - advance, CELLS):
             stop = min(start + CELLS, length - advance)
-            # Rows whose axis ends before these cells have nothing here.
+            # Rows whose axis ends before these cells have no mass here.
             reached = self._targets[row] - length + start
             low = int(self._targets.searchsorted(reached, side="right")) if start else first
             ranks = slice(self._offset + start, self._offset + stop)
@@ -69,20 +69,20 @@ class OpenGaps:
         return repeated
 
     def _one_more(self, free: Floats) -> Floats:
-        """Row a - 1: by how much one more answer beside a others multiplies the vectors."""
+        """Row a - 1 has the growth in the number of vectors when one answer joins a others."""
         return np.asarray((free + self._answers) / (self._answers + 1.0))
 
     def _faded(self, open_mass: Floats, ranks: slice, advance: int, once: Floats) -> Floats:  # noqa: ARG002
-        """Let open gaps fade over an advance of the targets; their mass by rank."""
+        """Let open gaps fade over an advance of the targets, and return their mass by rank."""
         open_mass *= self._decay.fall[advance]
         return np.asarray(np.add.reduce(open_mass))
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:  # noqa: ARG002
-        """Keep the mass that enters at a step."""
+        """Store the mass that enters at a step."""
         self._open[row, ranks] = once
 
     def _move(self, row: int, advance: int) -> None:
-        """Bring the step's axis onto the strip; what it shares with earlier ones comes along."""
+        """Move the axis along the strip; at the strip's end, shared ranks move to its start."""
         kept = self._length - advance
         self._offset += advance
         if kept and self._offset + self._length <= self._open.shape[1]:
@@ -95,10 +95,11 @@ class OpenGaps:
 
 
 class ScaledGaps(OpenGaps):
-    """For masses as logarithms: open gaps are doubles over a scale of their rank.
+    """For masses as logarithms: open gaps are doubles in units that differ by rank.
 
-    They add up to exp(LIFT), and one that underflows never matters again: an older gap grows no
-    faster than a newer one, and a newer one at most 2**(m + 1) times as fast, m the answers.
+    The doubles of a rank add up to exp(LIFT). One that underflows never matters again: an older gap
+    grows no faster than a newer one, and a newer gap at most 2**(m + 1) times as fast, for m
+    answers.
     """
 
     def __init__(self, targets: NDArray[np.int64], length: int, decay: Decay) -> None:
@@ -125,11 +126,11 @@ class ScaledGaps(OpenGaps):
 
 
 def _scale(log_mass: Floats) -> Floats:
-    """The scale over which a mass is exp(LIFT); any where there is none."""
+    """The unit in which a mass is exp(LIFT); arbitrary where there is no mass."""
     return np.where(log_mass > -np.inf, log_mass, 0.0) - LIFT
 
 
 def open_gaps(targets: NDArray[np.int64], length: int, decay: Decay) -> OpenGaps:
-    """The gaps of one forward pass, before its first step."""
+    """The open gaps of a forward pass before its first step."""
     scaled = isinstance(decay.algebra, Logarithms)
     return (ScaledGaps if scaled else OpenGaps)(targets, length, decay)

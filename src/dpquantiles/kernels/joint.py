@@ -1,8 +1,8 @@
-"""JointExp on one long axis: the masses of all partial answers, and one draw of all of them.
+"""JointExp on one data set: the masses of all partial answers, and a draw of all answers.
 
-Step k = 1 .. m of the forward pass places the k-th answer. Its *error* e = rank - T_k runs along
-one axis shared by all steps; cell i of the axis is the error start + i, and its rank at step k is
-T_k + start + i. A draw walks back from the last answer to the first. Equation numbers are those of
+Step k = 1 .. m of the forward pass places the k-th answer. All steps share one axis of *errors*
+e = rank - T_k. Cell i of the axis is the error start + i, which is the rank T_k + start + i at
+step k. A draw walks back from the last answer to the first. Equation numbers are those of
 `mechanisms/joint_exp.md`.
 """
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 class Masses(NamedTuple):
-    """Row k, column i: the mass at step k (row 0 is the start) in axis cell i."""
+    """Row k, column i has the mass at step k in axis cell i; row 0 is the start."""
 
     total: Floats
     """F: all states together."""
@@ -31,17 +31,17 @@ class Masses(NamedTuple):
     lower: Floats
     """L: the answer is the atom that starts at this rank."""
     entering: Floats
-    """g: the answer enters a gap between two atoms at this step; its point is yet to be chosen."""
+    """g: the answer enters a gap between two atoms at this step; its point is not yet chosen."""
     repeated: Floats
     """The part of G (8) in which an earlier answer lies in the same gap."""
 
 
 def forward(records: Ints, targets: Ints, start: int, points: int, decay: Decay) -> Masses:
-    """All masses, equations (6) to (8), on a grid of so many points.
+    """All masses, by equations (6) to (8), on a grid of `points` points.
 
-    `records[k-1]` holds the sorted steps with the ranks of step k's axis between them: cell i lies
-    between its entries i and i + 1. Entries before the first record are -1, entries after the last
-    one are the number of points.
+    `records[k-1]` has the sorted records around the axis of step k: the rank of cell i lies between
+    entries i and i + 1. Entries before the first record are -1, and entries after the last one are
+    `points`.
     """
     algebra, steps, length = decay.algebra, len(targets), records.shape[1] - 1
     masses = Masses(*(np.full((steps + 1, length), algebra.zero) for _ in Masses._fields))
@@ -53,7 +53,7 @@ def forward(records: Ints, targets: Ints, start: int, points: int, decay: Decay)
     free = (above - below).astype(np.float64)
     free -= apart
     gaps = open_gaps(targets, length, decay)
-    # The start lies before every grid point, so the first answer may lie anywhere after it.
+    # The start lies before all grid points, so the first answer may be any of them.
     advances = np.minimum(np.diff(targets, prepend=targets[0] - length), length).tolist()
     for row, advance in enumerate(advances):
         before, atoms = masses.total[row], masses.upper[row]
@@ -72,7 +72,7 @@ def forward(records: Ints, targets: Ints, start: int, points: int, decay: Decay)
 
 
 def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Floats:
-    """U of (6): mass that comes from higher errors without passing an earlier answer."""
+    """U of (6): the mass that comes from higher errors without passing an earlier answer."""
     algebra = decay.algebra
     reached = scans.window(before, advance, decay)
     kept = len(reached) - advance
@@ -85,7 +85,7 @@ def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Fl
 def _copies_at(
     masses: Masses, targets: Ints, k: int, points: int, cell: int, decay: Decay
 ) -> Floats:
-    """The terms of (8) for one cell with so many points in its gap: entry j-1 for j copies."""
+    """The terms of (8) for one cell with `points` points in its gap; entry j-1 is for j copies."""
     algebra = decay.algebra
     shifts = targets[k - 1] - targets[:k][::-1]
     shifts = shifts[cell + shifts < masses.total.shape[1]]
@@ -97,7 +97,7 @@ def _copies_at(
 
 @dataclass(frozen=True, eq=False)
 class WalkBack:
-    """One walk back through the masses of a forward pass; the arguments are those of `forward`."""
+    """A walk back through the masses of a forward pass; its fields are arguments of `forward`."""
 
     records: Ints
     masses: Masses
@@ -111,7 +111,7 @@ class WalkBack:
         return self.decay.algebra
 
     def back(self, cell: int) -> list[int]:
-        """The answers, drawn from the last one, whose cut has its error in this cell."""
+        """Draw all answers from the last to the first; the cut of the last one is in this cell."""
         answers: list[int] = []
         k, standing = len(self.targets), self._standing(len(self.targets), cell)
         while True:
@@ -133,7 +133,7 @@ class WalkBack:
         return draws.weighted(self.bits, weights, self.algebra)
 
     def _standing(self, k: int, cell: int) -> str:
-        """Where the k-th answer stands, given the error of its cut."""
+        """Where the k-th answer lies, given the cell of its cut."""
         below, above = self.records[k - 1, cell : cell + 2].tolist()
         if below == above:
             return "interior"
@@ -145,7 +145,7 @@ class WalkBack:
         return "gap" if self._chooses_first(gap.item(), lower) else "lower"
 
     def _in_gap(self, k: int, cell: int, points: int) -> tuple[float, float]:
-        """Masses of the gap at a cell: entered by the k-th answer, and by an earlier one."""
+        """The masses of the gap at a cell: entered by the k-th answer, and by an earlier one."""
         entering, repeated = self.masses.entering, self.masses.repeated
         factor = self.algebra.number(np.float64(points))
         once = self.algebra.times(entering.item(k, cell), factor)
@@ -155,14 +155,14 @@ class WalkBack:
         return draws.chooses_first(self.bits, first, second, self.algebra)
 
     def _copies(self, k: int, cell: int, points: int) -> int:
-        """How many answers share the gap: the terms of (8), of which the first is the usual one."""
+        """How many answers share the gap, by the terms of (8); usually the answer is alone."""
         if self._chooses_first(*self._in_gap(k, cell, points)):
             return 1
         terms = _copies_at(self.masses, self.targets, k, points, cell, self.decay)
         return 2 + self._choose(terms[1:])
 
     def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
-        """Cell and standing of answer k-1, given where answer k entered its slot."""
+        """The cell and the standing of answer k-1, given where answer k entered its slot."""
         if standing == "interior":
             return cell, self._standing(k - 1, cell)
         total, advance = self.masses.total[k - 1], int(self.targets[k - 1] - self.targets[k - 2])

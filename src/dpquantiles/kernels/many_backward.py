@@ -1,4 +1,4 @@
-"""The draws that belong to `many_forward`: many walks back from the last answer, side by side."""
+"""Draws from the masses of `many_forward`: many walks back from the last answer at once."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,11 +15,11 @@ UPPER, GAP, LOWER, INTERIOR = range(4)
 
 
 MOST_VECTORS = 1e250
-"""More copies of a gap than doubles can count, each of next to no mass, count as so many."""
+"""The most vectors that are counted in a gap; more would overflow, and have hardly any mass."""
 
 
 class Walked(NamedTuple):
-    """Row k: answer k + 1 of every walk, and the rank of its cut."""
+    """Row k has answer k + 1 of every walk, and the rank of its cut."""
 
     answers: Ints
     ranks: Ints
@@ -27,7 +27,7 @@ class Walked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Walks:
-    """Walks through the masses of a forward pass, each of them in one column; `back` makes them."""
+    """Walks back through the masses of a forward pass, each in one column."""
 
     columns: Columns
     factors: Factors
@@ -37,9 +37,10 @@ class Walks:
     """The column of every walk."""
 
     def back(self, last_rank: Ints) -> Walked:
-        """All answers, drawn from the last ones, whose cuts have these ranks.
+        """Draw all answers from the last to the first; the last cuts have these ranks.
 
-        A walk whose answers from `first` up share one gap waits there while the others go on.
+        If the answers `first` .. k of a walk share a gap, the walk waits until the others reach
+        `first`.
         """
         last, arrived = self.columns.steps, np.arange(len(self.column))
         walked = Walked(*(np.empty((last, len(arrived)), dtype=np.int64) for _ in Walked._fields))
@@ -57,7 +58,7 @@ class Walks:
     def _answer(
         self, k: int, who: Ints, rank: Ints, standing: Ints, first: Ints, answers: Ints
     ) -> None:
-        """Answer k of the walks that arrived at step k, and all answers in its gap."""
+        """Draw answer k of the walks that arrived at step k, and all other answers in its gap."""
         below, above = self._records(who, rank[who])
         answers[k - 1, who] = np.where(standing[who] == LOWER, above, below)
         in_gap = standing[who] == GAP
@@ -78,7 +79,7 @@ class Walks:
         return records[rank, column], records[rank + 1, column]
 
     def _standing(self, k: int, who: Ints, rank: Ints) -> Ints:
-        """Where the k-th answers stand, given the ranks of their cuts."""
+        """Where the k-th answers lie, given the ranks of their cuts."""
         step = self.steps[k - 1]
         at = rank - step.first, self.column[who]
         upper, gap, lower = (of[at] for of in (step.upper, step.gap, step.lower))
@@ -88,7 +89,7 @@ class Walks:
         return np.where(interior, INTERIOR, np.where(is_upper, UPPER, np.where(is_gap, GAP, LOWER)))
 
     def _copies(self, k: int, who: Ints, rank: Ints, points: Ints) -> Ints:
-        """How many answers share the gap: the terms of (8)."""
+        """How many answers share the gap, by the terms of (8)."""
         if not len(who):
             return np.empty(0, dtype=np.int64)
         terms, column = np.zeros((k, len(who))), self.column[who]
@@ -108,7 +109,7 @@ class Walks:
         return 1 + many_draws.weighted(self.bits, terms)
 
     def _predecessor(self, k: int, who: Ints, rank: Ints, standing: Ints) -> tuple[Ints, Ints]:
-        """Rank and standing of answers k - 1, given where answers k entered their slots."""
+        """The ranks and standings of answers k - 1, given where answers k entered their slots."""
         column = self.column[who]
         advance = self.columns.targets[k - 1, column] - self.columns.targets[k - 2, column]
         before, moves = self.steps[k - 2], standing != INTERIOR
@@ -124,7 +125,7 @@ class Walks:
     def _sources(
         self, before: Step, column: Ints, rank: Ints, advance: Ints, standing: Ints
     ) -> Floats:
-        """The terms of (6) and (7) by the rank of answer k - 1; only atoms end at equal rank."""
+        """The terms of (6) and (7) by the rank of answer k - 1; at equal ranks only atoms count."""
         ranks = before.first + np.arange(len(before.total))[:, None]
         center = rank - advance
         least = np.where(standing == UPPER, center, 0)

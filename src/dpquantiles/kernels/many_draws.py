@@ -1,7 +1,7 @@
-"""Exact draws for many data sets at once, one per column: those of `draws`, from words of bits.
+"""The exact draws of `draws`, for many data sets at once, one per column.
 
-A coin compares one word of 64 random bits with its probability. Only when they agree in all 64 bits
-are more bits needed, so nearly all coins of a batch are tossed together, and all of them exactly.
+A coin compares a word of 64 random bits with its probability. It needs more bits only if all 64
+bits agree. So nearly all coins of a batch are tossed together, and all of them are exact.
 """
 
 import math
@@ -47,7 +47,7 @@ def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
 
 
 def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> Bools:
-    """As `choose_first`, for logarithms of masses, one of which may be zero."""
+    """Like `choose_first`, for logarithms of masses; one of the masses may be zero."""
     log_odds = -np.abs(log_first - log_second)
     odds = np.exp(log_odds)
     chosen = coins(bits, odds / (1.0 + odds))
@@ -57,12 +57,12 @@ def choose_first_of_logs(bits: Bits, log_first: Floats, log_second: Floats) -> B
 
 
 def _faint_coin(bits: Bits, log_odds: float) -> bool:
-    """True with probability e / (1 + e), e = exp(log_odds), however small."""
+    """True with probability e / (1 + e) for e = exp(log_odds), however small."""
     return draws.exp_coin(bits, log_odds - math.log1p(math.exp(log_odds)))
 
 
 def weighted(bits: Bits, weights: Floats) -> Ints:
-    """For every column, a row drawn in proportion to its weight, by descending a tree of sums."""
+    """For every column, draw a row in proportion to its weight, by descending a tree of sums."""
     height = 1 << (len(weights) - 1).bit_length()
     level = np.zeros((height, weights.shape[1]))
     level[: len(weights)] = weights
@@ -84,7 +84,7 @@ def below(bits: Bits, bounds: Ints) -> Ints:
     integers = np.zeros(len(bounds), dtype=np.int64)
     left = np.arange(len(bounds))
     while len(left):
-        # A shift by all 64 bits has no meaning in C, so it is made in two.
+        # A shift by 64 bits is undefined in C, so it is done in two shifts.
         drawn = words(bits, len(left)) >> np.uint64(1) >> (spare[left] - np.uint64(1))
         integers[left] = drawn.astype(np.int64)
         left = left[integers[left] >= bounds[left]]

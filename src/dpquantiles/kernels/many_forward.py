@@ -1,9 +1,9 @@
 """The forward pass of JointExp for many data sets at once, one per column.
 
-The same masses as in `joint`, equations (6) to (8) of `mechanisms/joint_exp.md`, along the rank
-instead of the error: row r of step k is the error r - T_k. Targets then differ from column to
-column without moving the cells of a gap, whose rank stays. Masses are doubles. Releases choose a
-unit in which none of them can overflow or underflow where it matters; plans rescale every step.
+The masses are those of `joint`, equations (6) to (8) of `mechanisms/joint_exp.md`, but rows are
+ranks instead of errors: row r of step k is the error r - T_k. So columns can have different targets
+while a gap stays in its row. Masses are doubles. Releases choose a unit in which no mass that
+matters can overflow or underflow; plans rescale every step.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from dpquantiles.kernels.algebra import Algebra, Floats
 Ints = NDArray[np.int64]
 
 SMALLEST_UNIT = 1e-300
-"""Masses are not divided by less, where a whole column underflows."""
+"""The smallest divisor of masses, for columns that underflow completely."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Small data sets side by side, and the windows in which their answers count."""
+    """Small data sets, one per column, and the windows in which their answers count."""
 
     records: Ints
-    """Row i holds the i-th smallest step; -1 in row 0, the grid's size after the last record."""
+    """Row i has the i-th smallest step, row 0 is -1, and later rows are the grid's size."""
     n: Ints
     targets: Ints
-    """Row k: the target of answer k + 1 in every column."""
+    """Row k has the target of answer k + 1 in every column."""
     start: Ints
     stop: Ints
     """The first and the last error of the axis of every column."""
@@ -39,14 +39,14 @@ class Columns:
         return len(self.targets)
 
     def rows(self, k: int) -> range:
-        """The ranks that are on the axis of step k (1 .. m) in some column."""
+        """The ranks on the axis of step k (1 .. m) in any column."""
         first = int((self.targets[k - 1] + self.start).min())
         last = int((self.targets[k - 1] + self.stop).max())
         return range(max(0, first), min(int(self.n.max()), last) + 1)
 
 
 class Factors(NamedTuple):
-    """The factors s**0, s**1, ...: `fall` for distances, `rise` their inverses within a run."""
+    """The factors s**0, s**1, ... in `fall`, and their inverses for one run in `rise`."""
 
     one: float
     fall: Floats
@@ -54,7 +54,7 @@ class Factors(NamedTuple):
 
     @classmethod
     def of(cls, rate: float, columns: Columns, algebra: Algebra) -> "Factors":
-        """The factors of all distances of a pass, s = exp(-rate)."""
+        """The factors for all distances of a pass, with s = exp(-rate)."""
         run = algebra.run_length(rate)
         farthest = int(columns.n.max()) + int(columns.targets.max()) + 2
         distance = rate * np.arange(max(farthest, run + 1), dtype=np.float64)
@@ -62,7 +62,7 @@ class Factors(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The masses of one step, from rank `first` on; names as in `joint.Masses`."""
+    """The masses of one step, starting at rank `first`; names are those of `joint.Masses`."""
 
     first: int
     total: Floats
@@ -71,11 +71,11 @@ class Step(NamedTuple):
     lower: Floats
     entering: Floats
     unit: Floats | None
-    """What the masses of every column were divided by, beyond those of the step before."""
+    """The divisor of the masses of every column at this step."""
 
 
 class Standings(NamedTuple):
-    """What can stand at each rank: 1.0 where it can, 0.0 elsewhere; and the points of each gap."""
+    """Which kinds of answers are possible at each rank, as 1.0 or 0.0; and the points of gaps."""
 
     upper: Floats
     lower: Floats
@@ -86,8 +86,8 @@ class Standings(NamedTuple):
 def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> list[Step]:
     """The masses of steps 1 .. m.
 
-    Rescaled, those of every step and column are divided by the largest. Then they never overflow,
-    but small ones underflow, which is good enough for plans.
+    If `rescaled`, the masses of every step and column are divided by the largest one. Then they
+    never overflow, but small ones underflow, which is good enough for plans.
     """
     standings = _standings(columns)
     copies: list[Floats] = []
@@ -132,14 +132,14 @@ def _standings(columns: Columns) -> Standings:
 
 
 def _advance(columns: Columns, k: int) -> Ints:
-    """t of step k, in every column."""
+    """The advance t of the target at step k, in every column."""
     before: Ints = columns.targets[k - 2] if k > 1 else np.zeros_like(columns.n)
     advance: Ints = columns.targets[k - 1] - before
     return advance
 
 
 def _cut(mass: Floats, columns: Columns, k: int, rows: range) -> None:
-    """Nothing outside the window: only columns whose axis is shorter than the rows are cut."""
+    """Remove mass outside the windows; only columns with a shorter axis than the rows have any."""
     first, last = (columns.targets[k - 1] + end for end in (columns.start, columns.stop))
     head, tail = int(first.max()), int(last.min()) + 1
     if head > rows.start:
@@ -151,11 +151,11 @@ def _cut(mass: Floats, columns: Columns, k: int, rows: range) -> None:
 
 
 Sources = tuple[Floats, Floats, Floats, Floats]
-"""U; P; P one rank before; and the mass that stays at its error: by rank."""
+"""By rank: U, P, P one rank before, and the mass that keeps its error."""
 
 
 def _from_start(columns: Columns, rows: range, factors: Factors) -> Sources:
-    """The start is a unit mass at error 0 that lies before every grid point."""
+    """What comes from the start: a unit mass at error 0 before all grid points."""
     errors = np.arange(rows.start, rows.stop)[:, None] - columns.targets[0]
     mass = factors.one * factors.fall[np.minimum(np.abs(errors), len(factors.fall) - 1)]
     before = factors.one * factors.fall[np.clip(errors - 1, 0, len(factors.fall) - 1)]
@@ -182,15 +182,15 @@ def _from_step(columns: Columns, k: int, rows: range, before: Step, factors: Fac
 
 
 def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
-    """sum over j = 1 .. t of mass[r - j] s**(t - j), t the advance of each column.
+    """sum over j = 1 .. t of mass[r - j] s**(t - j), where t is the advance of each column.
 
-    Windows of lengths a and b make one of length a + b, so all lengths are made of powers of two:
-    no difference of sums, and as many passes as the advance has binary digits.
+    Windows of lengths a and b combine to one of length a + b, so every length is made of powers of
+    two. This needs no differences of sums, and one pass per binary digit of the advance.
     """
     block = np.zeros_like(mass)
     block[1:] = mass[:-1]
     sums, length = np.zeros_like(mass), np.zeros_like(advance)
-    # Beyond all rows a window only fades.
+    # A window that is longer than all rows only fades.
     beyond = np.maximum(advance - len(mass), 0)
     advance, size = advance - beyond, 1
     while True:
@@ -211,7 +211,7 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
 
 
 def _prefix(mass: Floats, factors: Factors) -> Floats:
-    """sum over r' <= r of mass[r'] s**(r - r'), in runs that cannot overflow."""
+    """sum over r' <= r of mass[r'] s**(r - r'), in runs so that nothing overflows."""
     sums, run = np.empty_like(mass), len(factors.rise)
     for start in range(0, len(mass), run):
         part = sums[start : start + run]
@@ -224,7 +224,7 @@ def _prefix(mass: Floats, factors: Factors) -> Floats:
 
 
 def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
-    """Row i: the mass at row first + i - t of each column, t its advance; nothing before row 0."""
+    """Row i has the mass at row first + i - t of each column, t its advance; zero before row 0."""
     rows = len(mass) - first
     least = int(advance.min())
     if least == int(advance.max()):
@@ -248,9 +248,9 @@ def _gap(
     rows: range,
     steps: list[Step],
 ) -> Floats:
-    """G of (8); `copies` holds its terms, entry j - 1 for j copies, and is moved on by one step.
+    """G of (8); `copies` has its terms, entry j - 1 for j copies, and is advanced by one step.
 
-    j copies come from j - 1 copies at the step before: their rank stays, their error falls by the
+    j copies come from j - 1 copies at the previous step. Their rank stays, their error falls by the
     advance, and C(w + j - 1, j) = C(w + j - 2, j - 1) (w + j - 1) / j.
     """
     skipped = rows.start - steps[-1].first if steps else 0

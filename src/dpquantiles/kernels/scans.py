@@ -1,11 +1,11 @@
-"""Decayed sums of positive masses along an axis, without a single subtraction of masses.
+"""Decayed sums of positive masses along an axis, without subtracting masses.
 
-All terms are positive, so the relative error of a sum grows only with the number of additions in
-its longest chain; cutting the axis into runs keeps that chain short (`scan_depth`).
+All terms are positive, so the relative error of a sum grows only with its longest chain of
+additions. Cutting the axis into runs keeps that chain short (`scan_depth`).
 
-From this follows a bound on what rounding can add to the privacy loss of a draw. It uses public
-numbers only, so that it can be paid for before any data are read. The argument is in
-`mechanisms/joint_exp.md`, section "Rounding".
+This bounds how much rounding can add to the privacy loss of a draw. The bound uses public numbers
+only, so it can be paid for before any data are read. The argument is in `mechanisms/joint_exp.md`,
+section "Rounding".
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ import numpy as np
 from dpquantiles.kernels.algebra import LOGARITHMIC_RUN, Algebra, Floats
 
 ROUNDING = 2.0**-52
-"""Twice the unit roundoff: room for elementary functions that are not correctly rounded."""
+"""Twice the unit roundoff, to allow for functions that are not correctly rounded."""
 
 TOSSES = 16
-"""More than the operations behind one choice: two coins, or one share of a sum."""
+"""More than the number of operations in one choice: two coins, or one share of a sum."""
 
 SCALED_EXPONENT = 2048.0
-"""More than the logarithm of any double times its scale: what a toss between doubles rounds."""
+"""More than the logarithm of any scaled double; a toss between doubles rounds it."""
 
 
 @dataclass(frozen=True)
 class Decay:
-    """The factors s**0, s**1, ... of a pass, s = exp(-rate), looked up rather than recomputed."""
+    """A table of the factors s**0, s**1, ... of a pass, for s = exp(-rate)."""
 
     algebra: Algebra
     fall: Floats
     """s**i for all distances of the pass."""
     rise: Floats
-    """s**-i within a run: as many cells as one sequential scan may take without overflow."""
+    """s**-i for the cells of a run, as many as one sequential scan may cover without overflow."""
     length: int
     """The longest axis that the factors are for."""
 
@@ -69,7 +69,7 @@ def prefix(mass: Floats, decay: Decay) -> Floats:
 
 
 def _doubling(totals: Floats, decay: Decay) -> Floats:
-    """As `prefix`, for cells that lie a run apart; the reach of a sum doubles."""
+    """Like `prefix`, for cells that are a run apart; the reach of a sum doubles with every pass."""
     algebra, shift, sums = decay.algebra, 1, totals.copy()
     while shift < sums.shape[-1]:
         earlier = algebra.times(sums[..., :-shift], decay.fall[shift * len(decay.rise)])
@@ -86,8 +86,8 @@ def suffix(mass: Floats, decay: Decay) -> Floats:
 def window(mass: Floats, width: int, decay: Decay) -> Floats:
     """sum_{i <= j < i + width} mass[j] s**(j - i).
 
-    Cut into blocks as long as the window, every window is the tail of one block and the head of
-    the next: two positive scans instead of a difference of prefix sums.
+    The axis is cut into blocks as long as the window. Then every window is the tail of one block
+    and the head of the next, so two scans replace a difference of prefix sums.
     """
     algebra, length = decay.algebra, mass.shape[-1]
     if width == 0:
@@ -100,7 +100,7 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
     if width <= len(decay.rise):
         return _tails_and_heads(blocks, decay).ravel()[:length]
     tails = suffix(blocks[:-1], decay)
-    # Seen from offset i of its block, a window covers the first i cells of the next one.
+    # A window that starts at offset i of its block covers the first i cells of the next block.
     faded = algebra.times(blocks[1:, :-1], decay.fall[: width - 1])
     heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
     tails[:, 1:] = algebra.add(tails[:, 1:], heads)
@@ -108,13 +108,13 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
 
 
 def _tails_and_heads(blocks: Floats, decay: Decay) -> Floats:
-    """The windows of blocks that are no longer than a run: both scans share their factors."""
+    """The windows of blocks that are at most a run long; both scans share their factors."""
     algebra, (rows, width) = decay.algebra, blocks.shape
     risen = algebra.times(blocks, decay.rise[width - 1 :: -1])
     heads = algebra.add.accumulate(risen, axis=1)
     tails = algebra.add.accumulate(risen[:-1, ::-1], axis=1)[:, ::-1]
-    # The head that a window covers ends one window after the cell before it; the first window of
-    # a block covers none.
+    # The head of a window ends one window length after the cell before the window. The first
+    # window of a block has no head.
     heads[:, -1] = algebra.zero
     ahead = heads.ravel()[width - 1 : -1].reshape(rows - 1, width)
     sums = algebra.times(ahead, decay.fall[width])
@@ -123,7 +123,7 @@ def _tails_and_heads(blocks: Floats, decay: Decay) -> Floats:
 
 
 def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
-    """sum_{j <= i} mass[..., j], in runs so that the chain of additions stays short."""
+    """sum_{j <= i} mass[..., j], in runs, so that chains of additions stay short."""
     length = mass.shape[-1]
     if length <= LOGARITHMIC_RUN:
         return np.asarray(algebra.add.accumulate(mass, axis=-1))
@@ -137,7 +137,7 @@ def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
 
 
 def scan_depth(length: int, run: int) -> int:
-    """The longest chain of roundings behind one result of any scan on an axis of this length."""
+    """The longest chain of roundings in any scan on an axis of this length."""
     runs = -(-length // run)
     levels = 1 + (length.bit_length() - 1) // (LOGARITHMIC_RUN.bit_length() - 1)
     return min(length, max(run, levels * LOGARITHMIC_RUN)) + 3 * runs.bit_length() + levels + 8
@@ -146,13 +146,13 @@ def scan_depth(length: int, run: int) -> int:
 def operation_error(algebra: Algebra, fade: float, log_range: float) -> float:
     """A bound on the error, in nats, of a single operation on masses.
 
-    `fade` bounds the exponents of factors, `log_range` the logarithms of all masses that matter.
+    `fade` bounds the exponents of factors, and `log_range` the logarithms of masses that matter.
     """
     return ROUNDING * (8.0 + algebra.rounded_exponent(fade, log_range))
 
 
 def mass_error(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
-    """A bound on the error, in nats, of every mass of a forward pass that matters."""
+    """A bound on the error, in nats, of all masses of a forward pass that matter."""
     operations = steps * (scan_depth(length, algebra.run_length(rate)) + 2 * steps + 16)
     return operations * operation_error(algebra, rate * length, log_range)
 
@@ -160,9 +160,9 @@ def mass_error(algebra: Algebra, steps: int, length: int, rate: float, log_range
 def draw_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
     """A bound on the privacy loss that rounding adds to one draw of all answers.
 
-    At most four choices per answer and two at the start. Each has weights and a total
-    that are off by `mass_error`, and its own tosses. A loss compares two such draws, and the range
-    of a loss, which composition builds on, compares two losses.
+    There are at most four choices per answer and two at the start. In each choice, the weights and
+    their total are off by `mass_error`, and the tosses round as well. A privacy loss compares two
+    such draws. Composition uses the range of the loss, which compares two losses.
     """
     masses = mass_error(algebra, steps, length, rate, log_range)
     toss = ROUNDING * max(SCALED_EXPONENT, log_range)

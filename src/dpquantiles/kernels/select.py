@@ -1,7 +1,7 @@
 """Selection of runs of the sorted order from an unsorted array, without a full sort.
 
-Small arrays are sorted. Large ones are binned by value in one pass; only the bins that hold wanted
-positions are collected and sorted. Where the bins do not help, a partition does the work.
+Small arrays are sorted. Large ones are binned by value in one pass, and only the bins that contain
+wanted positions are collected and sorted. Where bins do not help, `np.partition` is used.
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ def select(values: NDArray[Any], index: Ints) -> NDArray[Any]:
 
 
 def _by_bins(values: NDArray[Any], runs: list[PositionRun]) -> NDArray[Any] | None:
-    """Selection through a histogram; None when too many records share the wanted bins."""
+    """Select with a histogram; None if the wanted bins contain too many records."""
     stride = max(1, len(values) // SAMPLE)
     sample = np.sort(values[::stride]).astype(np.float64)
     low, high = float(sample[len(sample) // 512]), float(sample[-1 - len(sample) // 512])
@@ -68,14 +68,14 @@ def _by_bins(values: NDArray[Any], runs: list[PositionRun]) -> NDArray[Any] | No
     if wanted is None:
         return None
     kept = np.sort(_collect(values, bins, wanted))
-    # Bin order is value order, so what lies before a run and is not kept lies in lower bins.
+    # Bins are ordered by value, so records before a run that are not kept lie in lower bins.
     left_out = np.concatenate([[0], np.cumsum(np.where(wanted, 0, counts))])
     pairs = zip(runs, left_out[first_bins].tolist(), strict=True)
     return np.concatenate([kept[run.start - out : run.stop - out] for run, out in pairs])
 
 
 def _wanted_bins(counts: Ints, runs: list[PositionRun]) -> tuple[NDArray[np.bool_] | None, Ints]:
-    """The bins that hold the runs, None when they hold over a quarter; and each run's first."""
+    """The bins of the runs (None if over a quarter of all records), and each run's first bin."""
     ends = np.cumsum(counts)
     first = np.searchsorted(ends, [run.start for run in runs], side="right")
     last = np.searchsorted(ends, [run.stop - 1 for run in runs], side="right")
@@ -86,7 +86,7 @@ def _wanted_bins(counts: Ints, runs: list[PositionRun]) -> tuple[NDArray[np.bool
 
 
 def _bin(values: NDArray[Any], low: float, scale: float) -> tuple[NDArray[np.uint16], Ints]:
-    """The bin of every record and the size of every bin; the map to bins is monotone."""
+    """The bin of every record, and the size of every bin; bins are monotone in the value."""
     bins = np.empty(len(values), dtype=np.uint16)
     counts = np.zeros(BINS, dtype=np.int64)
     for start in range(0, len(values), CHUNK):

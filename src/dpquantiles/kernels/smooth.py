@@ -1,13 +1,13 @@
-"""Smooth sensitivity of an order statistic, and noise that may be scaled by it.
+"""The smooth sensitivity of an order statistic, and noise that may be scaled to it.
 
 Nissim, Raskhodnikova, Smith, "Smooth Sensitivity and Sampling in Private Data Analysis" (STOC
 2007), Proposition 3.4: with x_i the sorted records, x_i = a before them and x_i = b after them,
 
     S(X) = max over i <= j <= l of  (x_l - x_i) exp(-t max(l - i - 1, 0)).                     (1)
 
-For a fixed l < l' the later partner, once it is better for some i, stays better for all larger i,
-so the first best partner l(i) never decreases and divide and conquer takes O(n log n). All nodes of
-one depth are solved together.
+If the later of two partners l < l' is better for some i, it is better for all larger i. So the
+first best partner l(i) never decreases, and divide and conquer takes O(n log n). All nodes of one
+depth are solved together.
 """
 
 import math
@@ -24,7 +24,7 @@ UNIFORM_BITS = 53
 
 
 def smooth_sensitivity(records: Ints, center: int, t: float) -> float:
-    """(1) for the record at position `center` of ascending records, ends of the range included."""
+    """(1) for the record at `center`; `records` ascend and include the ends of the range."""
     lower, upper = records[: center + 1], records[center:]
     fall = np.exp(-t * np.arange(max(len(lower), len(upper)), dtype=np.float64))
     partners = _best_partners(lower, upper, fall)
@@ -33,10 +33,10 @@ def smooth_sensitivity(records: Ints, center: int, t: float) -> float:
 
 
 def _best_partners(lower: Ints, upper: Ints, fall: Floats) -> Ints:
-    """For each lower record the first upper one that maximizes their faded distance.
+    """For each lower record, the first upper record that maximizes their faded distance.
 
-    Position p = 1 .. len(lower) stands for record p - 1; what lies outside is a fence. Each pass
-    solves the positions halfway between solved ones, whose partners bound theirs.
+    Position p = 1 .. len(lower) stands for record p - 1; other positions are sentinels. Each pass
+    solves the positions halfway between solved ones, whose partners bound the new ones.
     """
     count, last = len(lower), len(upper) - 1
     stride = 1 << count.bit_length()
@@ -61,7 +61,7 @@ def uniform(bits: Bits) -> float:
 
 
 def laplace(bits: Bits) -> float:
-    """Continuous Laplace noise of scale 1, by inversion: an exponential with a random sign."""
+    """Continuous Laplace noise of scale 1: an exponential, by inversion, with a random sign."""
     return math.copysign(math.log(uniform(bits)), bits.getrandbits(1) - 0.5)
 
 

@@ -1,6 +1,6 @@
-"""Counts on a tree with equally many children everywhere: sums, consistency, masses of leaves.
+"""Counts on a balanced tree: their sums, consistency, and the masses of leaves.
 
-`levels` are arrays of counts from the children of the root down to the leaves; level l of a tree
+`levels` are arrays of counts, from the children of the root down to the leaves. Level l of a tree
 with branching b has b**l nodes, and node v has the children b v .. b v + b - 1.
 """
 
@@ -14,11 +14,11 @@ from dpquantiles.kernels.algebra import Floats
 Levels = Sequence[NDArray[np.int64]]
 
 FAINT_SHARE = 0.005
-"""A child with a smaller share of its siblings' sum counts as noise, and as empty (`shared`)."""
+"""In `shared`, a child with a smaller share of the sum of all siblings counts as empty."""
 
 
 def edges(points: int, leaves: int) -> NDArray[np.int64]:
-    """The first step of every leaf, and the end of the last: as even as whole steps allow."""
+    """The first step of every leaf, and the end of the last one; widths differ by at most one."""
     return np.array([leaf * points // leaves for leaf in range(leaves + 1)], dtype=np.int64)
 
 
@@ -33,9 +33,10 @@ def sums(leaves: NDArray[np.int64], branching: int, height: int) -> list[NDArray
 def consistent(levels: Levels, branching: int, total: int | None) -> list[Floats]:
     """The least-squares counts whose children add up to their parents, and all to `total`.
 
-    Noise must have the same variance everywhere. Bottom-up, a node l levels above the ground
-    weighs its own count against its children's, (b^l - b^(l-1)) to (b^(l-1) - 1); top-down, what
-    the children lack is shared equally. Hay, Rastogi, Miklau, Suciu (arXiv 0904.0942v5), Theorem 3.
+    The noise must have the same variance everywhere. Going up, a node of height l (leaves have 1)
+    averages its own count and the sum of its children, with weights b^l - b^(l-1) and b^(l-1) - 1.
+    Going down, the difference between a node and the sum of its children is spread equally over
+    them. Hay, Rastogi, Miklau, Suciu (arXiv 0904.0942v5), Theorem 3.
     """
     upward = [levels[-1].astype(np.float64)]
     for above, own in enumerate(reversed(levels[:-1]), start=2):
@@ -53,10 +54,10 @@ def consistent(levels: Levels, branching: int, total: int | None) -> list[Floats
 
 
 def projected(levels: Sequence[Floats], branching: int) -> Floats:
-    """Masses of the leaves: top-down, the nearest ones without negative counts.
+    """Masses of the leaves: the nearest counts that are not negative, level by level.
 
-    Of every node, the children are projected on those that are not negative and add up to the
-    mass of the node (Duchi et al., ICML 2008, Figure 1).
+    The children of every node are projected on the nonnegative vectors that add up to the mass of
+    the node (Duchi et al., ICML 2008, Figure 1).
     """
     parents = np.array([max(0.0, float(levels[0].sum()))])
     for counts in levels:
@@ -69,10 +70,10 @@ def projected(levels: Sequence[Floats], branching: int) -> Floats:
 
 
 def shared(levels: Levels, branching: int) -> Floats:
-    """Masses of the leaves: top-down, every node shared out as its children's counts are.
+    """Masses of the leaves: every node is divided in proportion to the counts of its children.
 
-    Negative counts and faint ones count as zero. A node all of whose children are zero is spread
-    evenly over them.
+    Negative and faint counts are treated as zero. If all children are zero, the node is divided
+    evenly.
     """
     parents = np.array([1.0])
     for counts in levels:
@@ -85,16 +86,16 @@ def shared(levels: Levels, branching: int) -> Floats:
 
 
 def masses(levels: Levels, branching: int, total: int | None, reading: str) -> Floats:
-    """Masses of the leaves by `shared`, for a "raw" reading, or by `consistent` and `projected`."""
+    """Masses of the leaves: by `shared` for a "raw" reading, else by `projected`."""
     if reading == "raw":
         return shared(levels, branching)
     return projected(consistent(levels, branching, total), branching)
 
 
 def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.int64]:
-    """The steps at these quantiles (ascending), linear inside a leaf; without mass, evenly spread.
+    """The steps at ascending quantiles, by linear interpolation inside a leaf.
 
-    Leaves without a grid point have none of the mass.
+    Leaves without grid points get no mass. If there is no mass at all, it is spread evenly.
     """
     width = np.diff(bounds)
     mass = np.where(width > 0, masses, 0.0)

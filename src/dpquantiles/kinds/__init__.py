@@ -1,7 +1,8 @@
-"""Value types: how each Python or NumPy type becomes numbers, one record at a time, and back.
+"""Value types: how values of each Python or NumPy type become numbers, and numbers values.
 
-Every type but the real numbers becomes *integers*: days, microseconds, decimal units. The map is
-monotone, so order and ranks survive, and exact, so an answer comes back in the type that went in.
+Real numbers stay as they are. All other types become integers: days, microseconds or decimal units.
+The map is monotone, so it preserves ranks. It is exact, so answers have the type of the data. It
+maps each record by itself.
 """
 
 from dpquantiles.kinds.domain import ANYTHING, Domain, measure

@@ -1,4 +1,4 @@
-"""Domains: which values a column's declared type can hold, by the type alone."""
+"""Domains: the values that a column's declared type can have."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,31 +15,31 @@ DAY = MICROSECONDS["D"]
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """The values of a type, as plain numbers, or as microseconds where they are times.
+    """The values of a type, as plain numbers, or as microseconds for times.
 
-    They are multiples of `unit` from `low` to `high`; None where there may be finer or further
-    ones. All of it is public, as a schema is.
+    They are multiples of `unit` from `low` to `high`. None means no limit: for `unit`, that values
+    can be arbitrarily fine. All of it is public, like a schema.
     """
 
     name: str = ""
-    """What messages call the type; nothing where none is declared."""
+    """The name of the type in messages; empty where no type is declared."""
     low: Fraction | None = None
     high: Fraction | None = None
     unit: Fraction | None = None
     bits: int | None = None
     """The significant bits of floating-point numbers."""
     native: bool = False
-    """Whether processors have such numbers, so that arrays hold them as they are."""
+    """Whether NumPy arrays can store these numbers without conversion."""
 
 
 ANYTHING = Domain()
-"""Of records without a type."""
+"""The domain of records without a declared type."""
 
 TRUTHS = Domain(name="bool", low=Fraction(0), high=Fraction(1), unit=Fraction(1), native=True)
 
 
 def integers(bits: int, *, signed: bool) -> Domain:
-    """Whole numbers of so many bits."""
+    """Whole numbers with this many bits."""
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     name = f"{'int' if signed else 'uint'}{bits}"
     return Domain(
@@ -48,33 +48,33 @@ def integers(bits: int, *, signed: bool) -> Domain:
 
 
 def floats(size: int) -> Domain:
-    """Floating-point numbers of so many bits in all, infinities included."""
+    """Floating-point numbers with this many bits in total, including infinities."""
     significant = {16: 11, 32: 24, 64: 53}.get(size)
     return Domain(name=f"float{size}", bits=significant, native=True)
 
 
 def decimals(precision: int, scale: int) -> Domain:
-    """Decimal numbers of so many digits, some of them behind the point."""
+    """Decimal numbers with `precision` digits, `scale` of them after the point."""
     unit = Fraction(1, 10) ** scale
     most = (10**precision - 1) * unit
     return Domain(name=f"decimal({precision}, {scale})", low=-most, high=most, unit=unit)
 
 
 def times(name: str, unit: str, count: int = 1) -> Domain:
-    """Times as 64-bit numbers of a unit such as "ns"."""
+    """Times that are stored as 64-bit numbers of a unit such as "ns"."""
     length = MICROSECONDS.get(unit, Fraction(1)) * count
     named = f"{name}[{count if count > 1 else ''}{unit}]"
     return Domain(name=named, low=-(2**63) * length, high=(2**63 - 1) * length, unit=length)
 
 
 def days(bits: int = 64) -> Domain:
-    """Calendar days as numbers of so many bits."""
+    """Calendar days that are stored as numbers with this many bits."""
     low, high = -(2 ** (bits - 1)) * DAY, (2 ** (bits - 1) - 1) * DAY
     return Domain(name="date", low=low, high=high, unit=DAY)
 
 
 def of_dtype(dtype: np.dtype[Any]) -> Domain:
-    """The domain of an array."""
+    """The domain of an array's dtype."""
     if dtype.kind == "b":
         return TRUTHS
     if dtype.kind in "iu":
@@ -90,14 +90,14 @@ def of_dtype(dtype: np.dtype[Any]) -> Domain:
 
 
 def of_kind(kind: Kind) -> Domain:
-    """The domain of records without a declared type, such as those of lists and of text."""
+    """The domain of records without a declared type, such as those in lists or text files."""
     if kind == BOOLEAN:
         return TRUTHS
     return Domain(unit=Fraction(1)) if kind == INTEGER else ANYTHING
 
 
 def measure(kind: Kind) -> Fraction:
-    """What one of a type's numbers stands for: a plain number, or microseconds."""
+    """The size of a type's unit, as a plain number or in microseconds."""
     if isinstance(kind, DecimalUnits):
         return Fraction(1, 10**kind.places)
     return DAY if kind == DATE else Fraction(1)

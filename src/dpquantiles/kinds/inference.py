@@ -1,7 +1,7 @@
-"""Which type a column is of: by its dtype, or, for plain objects, by the types of its records.
+"""The type of a column: from its dtype or, for Python objects, from the types of its records.
 
-A column's type is public, like its name. A list has no declared type, so the types of its records
-stand in for one; a single odd record among many cannot make this raise.
+A column's type is public, like its name. A list has no declared type, so the types of most of its
+records decide. A single odd record among many never raises an error.
 """
 
 import datetime as dt
@@ -34,7 +34,7 @@ BY_DTYPE: dict[str, Kind] = {
 
 
 def named(name: str, zone: str | None = None) -> Kind:
-    """The type that a release names; a zone that is not known here leaves offsets as they are."""
+    """The type that a release names; a time zone that this machine lacks is ignored."""
     kind = BY_NAME[require.choice(BY_NAME, type=name)]
     try:
         return Datetime(zone_by_name(zone)) if zone and kind == Datetime() else kind
@@ -43,7 +43,7 @@ def named(name: str, zone: str | None = None) -> Kind:
 
 
 def infer(array: NDArray[Any]) -> Kind:
-    """The type of a column; TypeError when it is none of those that have quantiles here."""
+    """The type of a column; TypeError if the library has no quantiles for it."""
     if array.dtype == object:
         return _of_records(np.ma.compressed(array))
     if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("Y", "M", "W", "D"):
@@ -54,7 +54,7 @@ def infer(array: NDArray[Any]) -> Kind:
 
 
 def unsupported(got: str) -> TypeError:
-    """The error of a column that has no quantiles here."""
+    """The error for a column whose type has no quantiles."""
     return InvalidType(
         f"data must be numbers, booleans, decimals, dates, datetimes or durations, got {got}"
     )
@@ -66,7 +66,7 @@ FAMILIES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("datetime", (dt.datetime, np.datetime64)),
     ("date", (dt.date,)),
 )
-"""Which types may stand together in one list; the first that fits."""
+"""Types that may be mixed in one list; the first family that fits counts."""
 
 
 def _family(kind: type) -> str:
@@ -78,7 +78,7 @@ def _family(kind: type) -> str:
 def _of_records(records: NDArray[Any]) -> Kind:
     types = Counter(map(type, records))
     if len(types) > 1:
-        # NaN, which also stands for a missing date, says nothing about the others.
+        # NaN also marks missing dates, so it says nothing about the type of other records.
         types -= Counter(type(record) for record in records if _is_nan(record))
     families: Counter[str] = Counter()
     for kind, count in types.items():
@@ -102,7 +102,7 @@ def _is_nan(record: object) -> bool:
 
 
 def _widest(types: set[type]) -> Kind:
-    """The narrowest number type that holds all of these."""
+    """The narrowest number type that includes all of these."""
     if any(issubclass(kind, Decimal) for kind in types):
         return DecimalUnits()
     if all(issubclass(kind, (bool, np.bool_)) for kind in types):
@@ -113,7 +113,7 @@ def _widest(types: set[type]) -> Kind:
 
 
 def _of_moments(records: list[Any]) -> Kind:
-    """Days where NumPy's scalars say so; else naive or aware, as most are, in their common zone."""
+    """Dates if all are NumPy dates; else naive or aware, like most of them, in a common zone."""
     if all(isinstance(r, np.datetime64) and infer(np.array([r])) == DATE for r in records):
         return DATE
     zones = [record.tzinfo for record in records if _is_aware(record)]

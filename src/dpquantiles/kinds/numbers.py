@@ -1,4 +1,4 @@
-"""Numbers: real, whole, true or false, and decimal."""
+"""Types of numbers: real, integer, boolean and decimal."""
 
 import decimal
 import math
@@ -22,35 +22,35 @@ from dpquantiles.kinds.protocol import (
 )
 
 DEFAULT_PLACES = 6
-"""Decimals that come without a declared scale are kept to this many places."""
+"""Decimals without a declared scale are rounded to this many places."""
 
 NUMBER_TYPES = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
 
 EXACT = decimal.Context(
     prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[]
 )
-"""Decimal arithmetic that neither rounds nor raises, whatever the caller's own context says."""
+"""Decimal arithmetic that never rounds or raises, whatever the caller's own context is."""
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number; a length of time is none, though NumPy derives it from one."""
+    """Whether a value is a number; NumPy's timedelta64 is not, although it is an integer type."""
     return isinstance(value, NUMBER_TYPES) and not isinstance(value, np.timedelta64)
 
 
 def _python(number: Any) -> Any:
-    """A number of NumPy as one of Python."""
+    """Convert a NumPy number to a Python number."""
     if isinstance(number, np.floating):
         return float(number)
     return int(number) if isinstance(number, (np.integer, np.bool_)) else number
 
 
 def _public(value: Any, parameter: str, kind: str = "number") -> Any:
-    """A public parameter that must be a finite number."""
+    """Check that a public parameter is a finite number."""
     if isinstance(value, (bool, np.bool_)) or not is_number(value):
         raise wrong_type(parameter, kind, value)
     try:
         finite = math.isfinite(value)
-    except (OverflowError, ValueError):  # a number beyond doubles, a signaling NaN
+    except (OverflowError, ValueError):  # too large for a double, or a signaling NaN
         finite = False
     if not finite:
         raise InvalidValue(f"{parameter} must be finite, got {value!r}")
@@ -62,7 +62,7 @@ def _whole_or_float(exact: Any) -> int | float:
 
 
 def _units(record: Any, places: int = 0) -> int | None:
-    """A record as a whole number of 10**-places; None when it is not a number."""
+    """A record as an integer multiple of 10**-places; None if it is not a number."""
     if type(record) in (int, bool) and not places:
         return int(record)
     if not is_number(record):
@@ -79,7 +79,7 @@ def _units(record: Any, places: int = 0) -> int | None:
 
 
 def _double(record: Any) -> float:
-    """A record as a double; NaN when it is not a number, or raises when it is looked at."""
+    """A record as a double; NaN if it is not a number or raises."""
     try:
         return _nearest_double(record) if is_number(record) else math.nan
     except Exception:
@@ -95,7 +95,7 @@ def _nearest_double(number: Any) -> float:
 
 @np.errstate(all="ignore")
 def _typed(values: NDArray[Any]) -> Column:
-    """Numbers of an array that is numeric by its dtype, without a copy where that will do."""
+    """The numbers of an array with a numeric dtype, without a copy where possible."""
     if values.dtype.kind == "b":
         return Column(values.astype(np.int8), None)
     if values.dtype.kind in "iu":
@@ -146,7 +146,7 @@ class Integer(Kind):
 
 @dataclass(frozen=True)
 class Boolean(Integer):
-    """False and True, which are whole numbers as well."""
+    """False and True, as 0 and 1."""
 
     name = "bool"
     limits = (False, True)
@@ -167,7 +167,7 @@ class Boolean(Integer):
 
 @dataclass(frozen=True)
 class DecimalUnits(Kind):
-    """Decimal numbers with a fixed number of places, as integers of the last place."""
+    """Decimal numbers with a fixed number of places, as integers in units of the last place."""
 
     places: int = DEFAULT_PLACES
     name = "decimal"
@@ -178,7 +178,7 @@ class DecimalUnits(Kind):
 
     def number(self, value: object, parameter: str) -> int | float:
         public = _public(value, parameter, "decimal number")
-        # The shortest decimal of a double: 0.1 means one tenth.
+        # A double means its shortest decimal: 0.1 is one tenth.
         exact = Fraction(repr(public) if isinstance(public, float) else public)
         return _whole_or_float(exact * Fraction(10) ** self.places)
 

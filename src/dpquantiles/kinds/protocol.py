@@ -1,4 +1,4 @@
-"""What every value type offers: numbers for its values, values for its numbers, and columns."""
+"""The protocol of value types, and conversions that several of them share."""
 
 from abc import ABC, abstractmethod
 from array import array as packed
@@ -15,7 +15,7 @@ INT64 = np.iinfo(np.int64)
 
 
 class Column(NamedTuple):
-    """Data as numbers: a one-dimensional NumPy array and a mask of its missing records, if any."""
+    """Data as numbers: a one-dimensional array, and a mask of missing records if there are any."""
 
     numbers: NDArray[Any]
     missing: NDArray[np.bool_] | None
@@ -24,23 +24,23 @@ class Column(NamedTuple):
 class Kind(ABC):
     """One value type.
 
-    `numbers` converts data and never raises on a record: what cannot be read counts as missing.
-    `number` and `step` convert one public parameter and raise when it does not fit.
+    `numbers` converts data. It never raises because of a record: one that cannot be read counts as
+    missing. `number` and `step` convert one public parameter, and raise when it does not fit.
     """
 
     name: str
-    """What the type is called in messages and in JSON."""
+    """The name of the type in messages and in JSON."""
     integral = True
     """Whether its numbers are integers."""
 
     @property
     @abstractmethod
     def unit(self) -> Any:
-        """The natural distance between neighboring values; None where there is none."""
+        """The distance between neighboring values; None for types without one."""
 
     @property
     def limits(self) -> tuple[Any, Any] | None:
-        """The least and the greatest value, for types that need no bounds; else None."""
+        """The smallest and the largest value, for types that need no bounds; else None."""
         return None
 
     @abstractmethod
@@ -57,10 +57,10 @@ class Kind(ABC):
 
     @abstractmethod
     def numbers(self, values: NDArray[Any]) -> Column:
-        """The numbers of all records; TypeError when the array's dtype is of another type."""
+        """The numbers of all records; TypeError if the array's dtype is of another type."""
 
     def to_json(self, value: Any) -> object:
-        """A value as JSON can hold it."""
+        """A value in a form that JSON can store."""
         return value
 
     def from_json(self, plain: Any) -> Any:
@@ -69,7 +69,7 @@ class Kind(ABC):
 
 
 def as_array(values: Iterable[Any]) -> NDArray[Any]:
-    """Any one-dimensional data as a NumPy array, masked where it came masked."""
+    """One-dimensional data as a NumPy array; masks are kept."""
     array: NDArray[Any]
     if isinstance(values, np.ma.MaskedArray):
         array = values
@@ -93,17 +93,17 @@ def column(kind: Kind, values: Iterable[Any]) -> Column:
 
 
 def wrong_type(parameter: str, kind: str, value: object) -> TypeError:
-    """The error of a public parameter that is of another type than the values."""
+    """The error for a public parameter whose type differs from that of the values."""
     return InvalidType(f"{parameter} must be of type {kind} like the values, got {shown(value)}")
 
 
 def wrong_column(kind: str, values: NDArray[Any]) -> TypeError:
-    """The error of a typed array that is of another type than the grid."""
+    """The error for an array whose type differs from that of the grid."""
     return InvalidType(f"data must be of type {kind} like the grid, got {described(values)}")
 
 
 def described(values: NDArray[Any]) -> str:
-    """What an array holds, in words for a message."""
+    """The contents of an array, in words for a message."""
     return "a column of text" if values.dtype.kind in "UST" else f"an array of {values.dtype}"
 
 
@@ -113,23 +113,23 @@ def clamp(number: int) -> int:
 
 
 def with_missing(numbers: NDArray[Any], missing: NDArray[np.bool_]) -> Column:
-    """A column whose mask is left out when nothing is missing."""
+    """A column; the mask is None when nothing is missing."""
     return Column(numbers, missing if missing.any() else None)
 
 
 @np.errstate(all="ignore")
 def each(values: NDArray[Any], convert: Callable[[Any], int | None]) -> Column:
-    """Integers of Python objects, one record at a time; a record that raises counts as missing."""
+    """Convert Python objects to integers; a record that raises counts as missing."""
     try:
         return Column(np.fromiter(map(convert, values), dtype=np.int64, count=len(values)), None)
-    except Exception:  # some record is missing, or beyond 64 bits
+    except Exception:  # a record is missing, or does not fit in 64 bits
         converted = [safely(convert, record) for record in values]
     numbers = np.array([clamp(number or 0) for number in converted], dtype=np.int64)
     return with_missing(numbers, np.array([number is None for number in converted], dtype=bool))
 
 
 def safely(convert: Callable[[Any], int | None], record: Any) -> int | None:
-    """The number of a record; None when it has none, or raises."""
+    """The number of a record; None if it has none or raises."""
     try:
         return convert(record)
     except Exception:

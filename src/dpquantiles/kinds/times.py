@@ -1,4 +1,4 @@
-"""Times: calendar days, points in time and lengths of time."""
+"""Types of times: dates, datetimes and durations."""
 
 import datetime as dt
 from abc import abstractmethod
@@ -35,45 +35,45 @@ MICROSECONDS = {
     **{"s": Fraction(10**6), "ms": Fraction(1000), "us": Fraction(1), "ns": Fraction(1, 1000)},
     **{"ps": Fraction(1, 10**6), "fs": Fraction(1, 10**9), "as": Fraction(1, 10**12)},
 }
-"""The most microseconds that one unit of NumPy's times can take."""
+"""The largest length, in microseconds, of each time unit of NumPy."""
 
 
 def _ticks(values: NDArray[Any]) -> Column:
-    """Microseconds of a datetime64 or timedelta64 array, rounded down, clamped to 64 bits."""
+    """A datetime64 or timedelta64 array in microseconds, rounded down and clamped to 64 bits."""
     unit, count = np.datetime_data(values.dtype)
     length = MICROSECONDS.get(unit, Fraction(1)) * count
     limit = min(INT64.max, int(INT64.max // length))
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
     records = native.view(np.int64)
     ticks = np.clip(records, -limit, limit)
-    if unit in ("Y", "M"):  # years and months differ in length; NumPy knows the calendar
+    if unit in ("Y", "M"):  # these vary in length, so NumPy's calendar converts them
         numbers = ticks.view(native.dtype).astype(f"{native.dtype.kind}8[us]").view(np.int64)
     else:
         whole, rest = np.divmod(ticks, length.denominator)
         numbers = whole * length.numerator + rest * length.numerator // length.denominator
-    # Not the last whole unit: what lies beyond 64 bits of microseconds counts as their end.
+    # Records that do not fit in 64 bits of microseconds become the largest such number.
     numbers = np.where(records == ticks, numbers, np.sign(records) * INT64.max)
     return with_missing(numbers, np.isnat(values))
 
 
 def _tick(record: np.datetime64 | np.timedelta64) -> int | None:
-    """One NumPy scalar, as `_ticks` does it."""
+    """The same for one NumPy scalar; None if it is missing."""
     numbers, missing = _ticks(np.array([record]))
     return int(numbers[0]) if missing is None else None
 
 
 class _Time(Kind):
-    """What all types of times share: arrays of NumPy's times, and objects record by record."""
+    """What all types of times share: how arrays and single objects become numbers."""
 
     letter = "M"
-    """What NumPy calls arrays of such times."""
+    """NumPy's letter for arrays of this type."""
     length = 1
-    """The microseconds that one number stands for."""
+    """The number of microseconds in one unit."""
     unit = MICROSECOND
 
     @abstractmethod
     def _number(self, record: Any) -> int | None:
-        """The number of a Python object; None, or any error, where it has none."""
+        """The number of a Python object; returns None or raises if it has none."""
 
     def number(self, value: object, parameter: str) -> int:
         number = safely(self._number, value)
@@ -85,7 +85,7 @@ class _Time(Kind):
         return DURATION.number(value, parameter)
 
     def numbers(self, values: NDArray[Any]) -> Column:
-        """Typed arrays, which have no zone, count in UTC where the type has one."""
+        """Convert an array; NumPy times have no zone, and are read as UTC if the type has one."""
         if values.dtype.kind == self.letter:
             ticks, missing = _ticks(values)
             return Column(ticks if self.length == 1 else ticks // self.length, missing)
@@ -96,7 +96,7 @@ class _Time(Kind):
 
 @dataclass(frozen=True)
 class Duration(_Time):
-    """Lengths of time, as microseconds."""
+    """Durations, in microseconds."""
 
     name = "timedelta"
     letter = "m"
@@ -115,7 +115,7 @@ class Duration(_Time):
 
 @dataclass(frozen=True)
 class Date(_Time):
-    """Calendar days, as days since 1970-01-01."""
+    """Dates, in days since 1970-01-01."""
 
     name = "date"
     length = _DAY
@@ -151,14 +151,14 @@ class Date(_Time):
 
 @dataclass(frozen=True)
 class Datetime(_Time):
-    """Points in time, as microseconds since 1970; `zone` None for naive clock readings."""
+    """Datetimes, in microseconds since 1970; `zone` is None for naive ones."""
 
     zone: dt.tzinfo | None = None
     name = "datetime"
 
     @property
     def limits(self) -> tuple[dt.datetime, dt.datetime]:
-        # A day inside what datetime can hold, so that every zone can write every point in time.
+        # One day inside the range of datetime, so that no time zone overflows.
         first, last = EPOCH.replace(1, 1, 2), EPOCH.replace(9999, 12, 30)
         return first.replace(tzinfo=self.zone), last.replace(tzinfo=self.zone)
 
@@ -176,7 +176,7 @@ class Datetime(_Time):
         return moment if self.zone is None else moment.replace(tzinfo=dt.UTC).astimezone(self.zone)
 
     def _number(self, record: Any) -> int | None:
-        # Naive less aware, or NaT less either, raises or is no number.
+        # Subtracting naive and aware datetimes, or NaT, raises or gives no number.
         if isinstance(record, dt.datetime):
             return int((record - (EPOCH_UTC if self.zone else EPOCH)) // MICROSECOND)
         naive = self.zone is None and isinstance(record, np.datetime64)
@@ -194,12 +194,12 @@ DATE, DURATION = Date(), Duration()
 
 
 def zone_name(value: object) -> str | None:
-    """The name of the time zone that a value is written in, for zones that have one."""
+    """The name of a value's time zone, if it has one."""
     return getattr(getattr(value, "tzinfo", None), "key", None)
 
 
 def zone_by_name(name: str) -> dt.tzinfo:
-    """A time zone by its name, or by its offset such as +02:00 or UTC+02:00."""
+    """A time zone from its name, or from an offset such as +02:00 or UTC+02:00."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

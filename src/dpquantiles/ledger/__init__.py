@@ -1,4 +1,4 @@
-"""What was spent: a ledger of charges and releases that only grows and proves its own history."""
+"""Ledgers: files that record charges and releases, only grow, and prove their own history."""
 
 from dpquantiles.ledger.ledger import Ledger
 

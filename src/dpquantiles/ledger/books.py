@@ -1,32 +1,33 @@
-"""The books: what the entries of a ledger come to, account by account and request by request."""
+"""The books of a ledger: the sums of its entries by account, and the state of every request."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpquantiles import privacy
-from dpquantiles.errors import InvalidValue, LedgerError
-from dpquantiles.ledger.charges import IDENTITY, RECORD, part_of
-from dpquantiles.ledger.entries import START, Broken, Entry, checked_content
-from dpquantiles.privacy import Guarantee
+from dpquantiles.errors import BudgetExceeded, InvalidValue, LedgerError
+from dpquantiles.ledger import entries
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, digits, part_of, words
+from dpquantiles.privacy import ApproxDP, Guarantee
 from dpquantiles.privacy.spending import Part, Spending
 
 RULE = "one order"
-"""How charges are counted: as `privacy/filters.py` does, by one Renyi order for each account."""
+"""The name of the rule by which charges add up: one Renyi order per account (`filters.py`)."""
 
 MOST_POINTS = 400
-"""About how many points a history has; finding what was spent takes a search."""
+"""About how many points a history has at most, because each point takes a search."""
 
 
 class Owner(NamedTuple):
-    """Whose budget a charge is on: a data set, and what counts as one neighbor in it."""
+    """The owner of a budget: a data set, and the unit that is protected in it."""
 
     dataset: str
     unit: str
 
 
 class Charge(NamedTuple):
-    """One charge: when, on whose budget, how much, and on which part."""
+    """One charge: its time, the budget that it is on, its cost, and its part of the data set."""
 
     time: str
     owner: Owner
@@ -35,7 +36,7 @@ class Charge(NamedTuple):
 
 
 class Point(NamedTuple):
-    """What an account had spent after a charge."""
+    """The amount that an account had spent after a charge."""
 
     time: str
     owner: Owner
@@ -43,7 +44,7 @@ class Point(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where an account stands: how often it was charged, what remains, what is promised."""
+    """The state of an account: its number of charges, what remains, and its promise."""
 
     charges: int
     remaining: float
@@ -59,12 +60,12 @@ class ChargedRequest:
     release: int | None = None
 
     def differences(self, repeated: Mapping[str, Any]) -> list[str]:
-        """In what a repeated request is another one."""
-        return [name for name in IDENTITY if self.content[name] != repeated[name]]
+        """The names of the fields in which a repeated request differs from this one."""
+        return [name for name in entries.IDENTITY if self.content[name] != repeated[name]]
 
 
 def _require_this_rule(rule: object) -> None:
-    """Refuse to count by a rule of the future; ledgers without one are counted by this one."""
+    """Refuse a rule that only newer versions know."""
     if rule != RULE:
         raise LedgerError(
             f"the ledger counts its charges by the rule {rule!r}, and this version of dpquantiles "
@@ -73,14 +74,14 @@ def _require_this_rule(rule: object) -> None:
 
 
 def promised(account: Spending, unit: str) -> Guarantee | None:
-    """What all charges of an account promise together, and to whom; None without any."""
+    """The promise of all charges of an account together, and to whom; None without charges."""
     promise = account.guarantee()
     return promise if promise is None or unit == RECORD else replace(promise, unit=unit)
 
 
 @dataclass
 class Books:
-    """All entries so far, added up."""
+    """The sums of all entries so far."""
 
     budget: Guarantee | None = None
     last: Entry | None = None
@@ -89,10 +90,10 @@ class Books:
     charges: list[Charge] = field(default_factory=list)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], count: int) -> "Books":
-        """The books of all entries of a ledger whose header counts so many."""
+    def of(cls, chain: Iterable[Entry], count: int) -> "Books":
+        """The books of a ledger, from all of its entries; the file's header must count as many."""
         books = cls()
-        for entry in entries:
+        for entry in chain:
             books.add(entry)
         books.require_complete(count)
         return books
@@ -105,7 +106,7 @@ class Books:
     @property
     def head(self) -> str:
         """The hash of the last entry."""
-        return START if self.last is None else self.last.hash
+        return entries.START if self.last is None else self.last.hash
 
     @property
     def stated(self) -> Guarantee:
@@ -115,8 +116,8 @@ class Books:
         return self.budget
 
     def add(self, entry: Entry) -> None:
-        """Take in the next entry."""
-        content = checked_content(entry, self.count + 1, self.head)
+        """Check the next entry and add it to the books."""
+        content = entries.checked_content(entry, self.count + 1, self.head)
         _require_this_rule(content.get("rule", RULE))
         try:
             self._enter(entry.number, content)
@@ -147,16 +148,33 @@ class Books:
         account = self.accounts.setdefault(owner, Spending(self.stated))
         account.add(cost, part)
         self.requests[content["request"]] = ChargedRequest(
-            number, {name: content[name] for name in IDENTITY}
+            number, {name: content[name] for name in entries.IDENTITY}
         )
         self.charges.append(Charge(content["time"], owner, cost, part))
 
     def account(self, owner: Owner) -> Spending:
-        """What was charged to an account: nothing, if it is new."""
+        """The spending of an account; a new account has spent nothing."""
         return self.accounts.get(owner) or Spending(self.stated)
 
+    def require_room(self, charge: Mapping[str, Any], path: Path) -> None:
+        """Refuse a charge that does not fit its account; errors name the file of the ledger."""
+        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
+        account = self.account(Owner(charge["dataset"], charge["unit"]))
+        problem = account.objection(cost)
+        if problem is not None:
+            raise LedgerError(
+                f"data set {charge['dataset']!r} of ledger '{path}' cannot be charged: {problem}"
+            )
+        if not account.fits(cost, part):
+            raise BudgetExceeded(
+                f"the budget of data set {charge['dataset']!r} does not allow "
+                f"{words(cost)}: remaining {_left(account, cost, part)} "
+                f"of {words(self.stated)} (ledger '{path}')",
+                remaining=account.remaining(cost, part),
+            )
+
     def standings(self, probe: Guarantee) -> dict[Owner, Standing]:
-        """Where all accounts stand; what remains is that of a charge like this one."""
+        """The state of all accounts; `probe` is the kind of charge for which the rest is stated."""
         return {
             owner: Standing(
                 account.charges, account.remaining(probe), promised(account, owner.unit)
@@ -165,7 +183,7 @@ class Books:
         }
 
     def history(self) -> Iterator[Point]:
-        """What accounts had spent over time: after every charge, or of many charges after some."""
+        """The spending of accounts over time, after every charge or, if many, after some."""
         accounts: dict[Owner, Spending] = {}
         every = 1 + len(self.charges) // MOST_POINTS
         last = {charge.owner: k for k, charge in enumerate(self.charges)}
@@ -176,6 +194,15 @@ class Books:
                 yield Point(charge.time, charge.owner, account.spent())
 
     def require_complete(self, count: int) -> None:
-        """Refuse when the file's header counts other entries than there are."""
+        """Refuse the file if its header counts another number of entries."""
         if self.count != count or self.budget is None:
             raise Broken(f"{self.count} entries were found where {count} were written")
+
+
+def _left(account: Spending, cost: Guarantee, part: Part | None) -> str:
+    """The amount that remains for charges like this one, in words."""
+    if isinstance(cost, ApproxDP):
+        most = account.remaining_delta(cost, part)
+        if cost.delta > most:
+            return f"delta = {digits(most)} for charges of epsilon and delta,"
+    return f"{cost.measure} = {digits(account.remaining(cost, part))}"

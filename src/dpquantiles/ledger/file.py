@@ -1,11 +1,11 @@
-"""The ledger's file: one SQLite table that only grows, and writes that last before they count.
+"""The ledger's file: one SQLite table that only grows, and writes that survive a crash.
 
-A write is one transaction that holds the write lock from its first read to its commit. It counts
-only after the log has been copied into the file and emptied, because SQLite takes a damaged log
-for a shorter one: an entry that somebody relies on is never in the log alone.
+A write is one transaction that holds the write lock from its first read to its commit. It is
+finished only after the log has been copied into the file and emptied. SQLite would mistake a
+damaged log for a shorter one, so an entry that somebody relies on is never in the log alone.
 
-Only SQLite opens the file. If it were opened beside SQLite, closing that second descriptor would
-drop the locks that SQLite holds for the whole process.
+Only SQLite opens the file. If anything else opened and closed it too, closing would drop the locks
+that SQLite holds for the whole process.
 """
 
 import os
@@ -23,22 +23,22 @@ from dpquantiles.ledger.entries import Entry
 from dpquantiles.ledger.locks import turn, undivided
 
 FORMAT = 2
-"""The first format names no rule in its first entry. Software that knows only that one grants by
-another rule, so it must not charge a ledger that has one."""
+"""Ledgers of format 1 name no rule in their first entry. Software that knows only format 1 grants
+charges by another rule, so it must not charge a ledger that names one."""
 
 APPLICATION = int.from_bytes(b"dpq\0", "big")
 """SQLite's application id is this plus the format, so that a newer ledger is recognized."""
 
 NEWEST_FORMAT = 255
 PATIENCE = 60.0
-"""Seconds to wait for other processes."""
+"""The seconds to wait for other processes."""
 
 LOOKS, PAUSE = 6, 0.05
-"""How often a ledger is looked at that only others may write, and the seconds between."""
+"""How often a read-only ledger is read before it counts as broken, and the seconds between."""
 
 PAGE_SIZE = 32_768
-"""Large, so that the table stays two levels deep for some 70,000 entries: so far, all versions of
-SQLite lay out the same entries in the same bytes."""
+"""Large pages keep the table two levels deep for about 70,000 entries. Up to that depth, all
+versions of SQLite lay out the same entries in the same bytes."""
 
 SCHEMA = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -59,7 +59,7 @@ REASONS = {
     sqlite3.SQLITE_PROTOCOL: "other processes kept it busy",
     sqlite3.SQLITE_NOTADB: "it is not a ledger",
 }
-"""Why SQLite failed, by its primary code; with any other, the file is corrupt."""
+"""Why SQLite failed, by its primary code; any other code means that the file is corrupt."""
 
 
 def _failure(path: Path, error: Exception) -> LedgerError:
@@ -74,7 +74,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 
 
 def identify(path: Path) -> None:
-    """Refuse what is not a ledger of this format, without locks and without a trace."""
+    """Refuse a file that is not a ledger of a known format; takes no locks and changes nothing."""
     if path.exists() and not path.is_file():
         raise LedgerError(f"'{path}' is not a ledger, and not a file; name another one")
     if not path.is_file():
@@ -87,7 +87,7 @@ def identify(path: Path) -> None:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.Error as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT:
-            return  # perhaps another process is writing: a look with locks will tell
+            return  # another process may be writing; a later read with locks will tell
         raise _failure(path, error) from None
     format_number = application - APPLICATION
     if not 0 < format_number <= NEWEST_FORMAT:
@@ -100,13 +100,13 @@ def identify(path: Path) -> None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether neither the file nor its folder, which must hold SQLite's log, is read-only."""
+    """Whether both the file and its folder, which holds SQLite's log, can be written."""
     allowed = path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
     return bool(allowed) and all(os.access(p, os.W_OK) for p in (path, path.absolute().parent))
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a file that cannot be charged."""
+    """Refuse a file that cannot be written safely."""
     if not is_writable(path):
         raise LedgerError(
             f"ledger '{path}' cannot be used: it is read-only; make the file and its folder "
@@ -134,7 +134,7 @@ class EntryTable:
             yield Entry(row, body or b"", (digest or b"").decode("ascii", "replace"))
 
     def count(self) -> int:
-        """How many entries there are, by the file's own header."""
+        """The number of entries, according to the file's own header."""
         (number,) = self._connection.execute("PRAGMA user_version").fetchone()
         return int(number)
 
@@ -162,7 +162,7 @@ def _session(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _open(path: Path) -> sqlite3.Connection:
     if not is_writable(path) and not log_of(path).exists():
-        # There is no room for a log, so nobody can be writing.
+        # Without a log nobody can be writing.
         return _connect(path, "mode=ro&immutable=1")
     connection = _connect(path, "mode=rw")
     try:
@@ -183,10 +183,9 @@ Seen = TypeVar("Seen")
 
 
 def steadily(path: Path, look: Callable[[], Seen]) -> Seen:
-    """What a look at a ledger finds.
+    """The result of reading a ledger, read again if it seems broken and is read-only.
 
-    Whoever may not write cannot lock either, and may see a write of others half done: what seems
-    broken then is looked at again, a little later.
+    Whoever may not write cannot lock either, and may see a half-finished write of somebody else.
     """
     for _ in range(LOOKS - 1):
         try:
@@ -208,7 +207,7 @@ def reading(path: Path) -> Iterator[EntryTable]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[EntryTable]:
-    """One transaction that lasts when the block has ended without an error."""
+    """One transaction, which is on the disk when the block has ended without an error."""
     require_writable(path)
     with undivided, turn(path), _session(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -233,7 +232,7 @@ def _empty_log(connection: sqlite3.Connection) -> None:
 
 
 def build(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    """A ledger in an empty database: the same entries always give the same pages."""
+    """Write a ledger into an empty database; the same entries always give the same pages."""
     format_number = FORMAT if "rule" in entries[0].content else 1
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(f"PRAGMA application_id = {APPLICATION + format_number}")
@@ -244,14 +243,14 @@ def build(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
 
 
 def lay_out(connection: sqlite3.Connection) -> None:
-    """Settings that shape the pages of a new database."""
+    """Apply the settings that shape the pages of a new database."""
     settings = (f"page_size={PAGE_SIZE}", "encoding='UTF-8'", "auto_vacuum=NONE")
     for setting in (*settings, "secure_delete=ON", "synchronous=FULL", "fullfsync=ON"):
         connection.execute(f"PRAGMA {setting}").fetchall()
 
 
 def create(path: Path, first: Entry) -> None:
-    """A new ledger, complete or not at all; FileExistsError when there is a file already."""
+    """Create a ledger, complete or not at all; FileExistsError if there is a file already."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f"{path.name}-new-", dir=path.absolute().parent)
     except OSError as error:
@@ -263,7 +262,7 @@ def create(path: Path, first: Entry) -> None:
             lay_out(connection)
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             build(connection, [first])
-        with undivided, turn(path):  # so that of several creators only the first one does
+        with undivided, turn(path):  # if several processes create it, only the first one succeeds
             if path.exists():
                 raise FileExistsError(f"'{path}' already exists; name another file")
             draft.rename(path)
@@ -275,7 +274,7 @@ def create(path: Path, first: Entry) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name last; systems that cannot open a folder do so by themselves."""
+    """Write a new file name to the disk; systems that cannot open a folder do so by themselves."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

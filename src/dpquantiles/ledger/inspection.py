@@ -1,10 +1,10 @@
-"""The inspection of a ledger's file: every byte is the one that its entries call for.
+"""The inspection of a ledger's file: every byte must follow from the entries.
 
-The entries are chained by hashes; around them a database file has headers, page tables and unused
-space. All of it follows from the entries: laid out anew in memory, they must give the same bytes.
-Of the header four numbers do not follow from the layout, and are checked by themselves: two flags
-say that the file has a log, the change counter stands there twice, and the version of SQLite that
-wrote last is stated in the last entry.
+The entries are chained by hashes. Around them, a database file has headers, page tables and unused
+space. All of these follow from the entries: if a new database is built from them in memory, it must
+have the same bytes. Only a few numbers in the header do not follow from the layout, so they are
+checked on their own: two flags say that the file has a log, the change counter is stored twice, and
+the last entry names the version of SQLite that wrote it.
 """
 
 import sqlite3
@@ -27,13 +27,13 @@ LOG_MAGIC = 0x377F0682
 
 
 def verify(path: Path, head: str | None = None) -> Books:
-    """The books of a ledger of which every entry and every byte is as it was written.
+    """Check that every entry and every byte is as it was written; returns the books.
 
-    With `head`, one of the entries must have that hash. The log is looked at first, because SQLite
+    With `head`, one of the entries must have that hash. The log is checked first, because SQLite
     clears it when the file is opened.
     """
     file.identify(path)
-    real = path.resolve()  # the log stands beside the file, not beside a link to it
+    real = path.resolve()  # the log is beside the file, not beside a link to it
     return file.steadily(real, lambda: _verified(real, head))
 
 
@@ -88,7 +88,7 @@ def _first_difference(image: bytes, expected: bytearray) -> int:
 
 
 def check_log(path: Path) -> None:
-    """Refuse a log with an unfinished write, while nobody writes."""
+    """Refuse a log with an unfinished write, at a time when nobody writes."""
     with turn(path) if file.is_writable(path) else nullcontext():
         if not log_is_whole(path):
             raise Broken(
@@ -119,7 +119,7 @@ def log_is_whole(path: Path) -> bool:
             return False
         _, pages_after, *rest = FRAME_HEADER.unpack(header)
         if rest[0] != salts[0] and rest[1] != salts[1]:
-            break  # what follows is left of an earlier, finished log
+            break  # the rest is left over from an earlier, finished log
         if rest[:2] != salts:
             return False
         sums = _checksum(header[:8] + page, order, sums)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dpquantiles import privacy
-from dpquantiles.errors import BudgetExceeded, LedgerError
-from dpquantiles.ledger import charges, entries, file, inspection
+from dpquantiles.errors import LedgerError
+from dpquantiles.ledger import entries, file, inspection
 from dpquantiles.ledger.books import RULE, Books, ChargedRequest, Owner, Point, Standing, promised
-from dpquantiles.ledger.charges import RECORD, part_of, require_name, require_part
-from dpquantiles.ledger.entries import START, Broken, Entry, explained, next_entry
+from dpquantiles.ledger.entries import RECORD, Broken, Entry, explained, part_of, require_part
 from dpquantiles.ledger.locks import claimed
 from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.privacy.spending import Spending
@@ -27,23 +26,23 @@ def utc_now() -> dt.datetime:
 
 
 class Recordable(Protocol):
-    """A result that a ledger can keep."""
+    """A result that a ledger can record."""
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary of public values."""
 
 
 class RunningRequest:
-    """A request that was charged and not ended yet."""
+    """A request that was charged and is still running."""
 
     def __init__(self, ledger: "Ledger", request: str) -> None:
         self.request = request
         self.recorded: Mapping[str, Any] | None = None
-        """The result that was recorded, as `to_dict` wrote it; None as long as there is none."""
+        """The recorded result, as `to_dict` wrote it; None as long as there is none."""
         self._ledger = ledger
 
     def record(self, result: Recordable) -> Mapping[str, Any]:
-        """Write a result down, which must not leave the process before; returns what is written."""
+        """Record a result before it leaves the process; returns the result as it was recorded."""
         plain = {"action": "release", "request": self.request, "release": result.to_dict()}
         entered: Mapping[str, Any] = self._ledger._append(plain).content["release"]
         self.recorded = entered
@@ -54,12 +53,12 @@ class Ledger:
     """A privacy budget for each data set, in a file that several processes may charge at once.
 
     Args:
-        path: The file. With a budget it is created if it is not there; without one it must be.
+        path: The file. With a budget it is created if it does not exist; without one it must exist.
         epsilon: The budget of every data set and unit, in pure differential privacy.
         delta: With epsilon, a budget of (epsilon, delta).
         rho: In place of epsilon, a budget of zero-concentrated differential privacy.
-        neighbors: What the budget is stated for: "swap" (the default) or "add-remove".
-        clock: Where time stamps come from: aware datetimes.
+        neighbors: The neighbors of the budget: "swap" (the default) or "add-remove".
+        clock: A function that returns the time, as a datetime with a time zone.
     """
 
     def __init__(
@@ -72,7 +71,7 @@ class Ledger:
         neighbors: NeighborsName | None = None,
         clock: Callable[[], dt.datetime] = utc_now,
     ) -> None:
-        self.path = Path(path).resolve()  # locks stand beside the file: one name, one lock
+        self.path = Path(path).resolve()  # locks are beside the file, so it needs one name
         self._clock = clock
         self._books = Books()
         stated = None
@@ -92,8 +91,8 @@ class Ledger:
 
     def _create(self, budget: Guarantee) -> None:
         stated = {"budget": budget.to_dict(), "rule": RULE}
-        first = {"action": "budget", **stated, "ledger": charges.new_id()}
-        file.create(self.path, self._written(1, START, first))
+        first = {"action": "budget", **stated, "ledger": entries.new_id()}
+        file.create(self.path, self._written(1, entries.START, first))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file for itself."""
@@ -116,9 +115,9 @@ class Ledger:
         return self._catch_up().head
 
     def remaining(self, dataset: str, *, part: str | None = None, unit: str = RECORD) -> float:
-        """The greatest epsilon (of a budget in rho: rho) that a release may still spend."""
+        """The greatest epsilon, or rho if the budget is in rho, that a release may still spend."""
         account = self._account(dataset, unit)
-        return account.remaining(charges.probe(self.budget), part_of(require_part(part=part)))
+        return account.remaining(entries.probe(self.budget), part_of(require_part(part=part)))
 
     def fits(
         self, cost: Guarantee, *, dataset: str, part: str | None = None, unit: str = RECORD
@@ -131,35 +130,35 @@ class Ledger:
     def spent(self, dataset: str, *, unit: str = RECORD) -> float:
         """The least epsilon (at the budget's delta, if it has one), or rho, that grants all so far.
 
-        It may only be read as a promise if charges do not depend on answers (`guarantee`).
+        It is a promise only if no charge depends on answers (see `guarantee`).
         """
         return self._account(dataset, unit).spent()
 
     def guarantee(self, dataset: str, *, unit: str = RECORD) -> Guarantee | None:
-        """The least budget that would have granted all charges, and to whom; None without any.
+        """The least budget that grants all charges so far, and for whom; None without charges.
 
-        They keep it together if they were fixed beforehand. If they were chosen by looking at
-        answers, what they keep together is the budget of the ledger.
+        The charges keep it together if they were fixed beforehand. If they were chosen by looking
+        at answers, they keep the budget of the ledger.
 
-        Releases by group under swap neighbors protect less than the budget says, research
-        mechanisms less exactly; one such charge makes all of the account so.
+        Releases by group under swap neighbors protect less than the budget says, and research
+        mechanisms protect less exactly. One such charge has this effect on the whole account.
         """
         return promised(self._account(dataset, unit), unit)
 
     def _account(self, dataset: str, unit: str) -> Spending:
-        owner = Owner(require_name(dataset=dataset), require_name(unit=unit))
+        owner = Owner(entries.require_name(dataset=dataset), entries.require_name(unit=unit))
         return self._catch_up().account(owner)
 
     def accounts(self) -> dict[Owner, Standing]:
-        """Where each data set and unit stands, all at one moment."""
-        return self._catch_up().standings(charges.probe(self.budget))
+        """The state of each data set and unit, all at one moment."""
+        return self._catch_up().standings(entries.probe(self.budget))
 
     def history(self) -> list[Point]:
-        """What accounts had spent over time: after every charge, or of many charges after some."""
+        """The spending of accounts over time, after every charge or, if many, after some."""
         return list(self._catch_up().history())
 
     def entries(self) -> list[Entry]:
-        """Everything that was entered, checked anew."""
+        """All entries, checked again."""
         return file.steadily(self.path, self._entries)
 
     def _entries(self) -> list[Entry]:
@@ -179,8 +178,8 @@ class Ledger:
     def verify(self, head: str | None = None) -> str:
         """Check every entry and every byte of the file; returns the hash of the last entry.
 
-        Whoever can write to the file can replace it by one that is whole as well. So keep the
-        hash elsewhere and give it as `head`: it must still be the hash of one of the entries.
+        Whoever can write to the file can replace it by another valid one. So keep the hash
+        elsewhere and pass it as `head` later: it must still be the hash of one of the entries.
         """
         return inspection.verify(self.path, head).head
 
@@ -193,12 +192,12 @@ class Ledger:
         unit: str = RECORD,
         request_id: str | None = None,
     ) -> str:
-        """Charge what is released by other means; returns the id of the request.
+        """Charge for something that is released by other means; returns the id of the request.
 
-        A request that was charged before is not charged again. Raises `BudgetExceeded` when the
-        cost does not fit, and then nothing is charged.
+        A request that was charged before is not charged again. Raises `BudgetExceeded` if the cost
+        does not fit; then nothing is charged.
         """
-        charge = charges.charge_content(
+        charge = entries.charge_content(
             cost, dataset=dataset, part=part, unit=unit, request_id=request_id, parameters={}
         )
         file.require_writable(self.path)
@@ -217,15 +216,15 @@ class Ledger:
         request_id: str | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Iterator[RunningRequest]:
-        """Charge a request for as long as the block runs that draws its result and records it.
+        """Charge a request, then run the block, which draws its result and records it.
 
-        `parameters` are what else makes the request: a repeated one must have the same. A request
-        that was charged and recorded before is not charged again, and its block finds the record.
-        One that was charged but not recorded never left its process, so it may be drawn again under
-        its charge, by one process at a time. A block that fails before it has recorded a result
-        leaves the charge in place, and its error says so.
+        `parameters` are further fields that must be the same when a request is repeated. A request
+        that was charged and recorded before is not charged again, and the block gets the record. If
+        it was charged but not recorded, its result never left its process. So it may be drawn again
+        under the same charge, by one process at a time. If the block fails before it has recorded a
+        result, the charge stays, and a note on the error says so.
         """
-        charge = charges.charge_content(
+        charge = entries.charge_content(
             cost,
             dataset=dataset,
             part=part,
@@ -245,16 +244,16 @@ class Ledger:
                 yield running
             except BaseException as error:
                 if running.recorded is None:
-                    error.add_note(charges.unreleased(charge))
+                    error.add_note(entries.unreleased(charge))
                 raise
 
     def _enter(self, charge: Mapping[str, Any]) -> ChargedRequest | None:
-        """Charge a request, unless it was charged before: then that is returned."""
+        """Charge a request; if it was charged before, return the earlier request instead."""
         with explained(self.path), file.writing(self.path) as table:
             books = self._read(table)
             before = books.requests.get(charge["request"])
             if before is None:
-                self._require_room(books, charge)
+                books.require_room(charge, self.path)
                 table.append([self._next(charge)])
             elif differing := before.differences(charge):
                 raise LedgerError(
@@ -262,23 +261,6 @@ class Ledger:
                     f"and differs in its {' and '.join(differing)}; use a new request id"
                 )
             return before
-
-    def _require_room(self, books: Books, charge: Mapping[str, Any]) -> None:
-        cost, part = privacy.from_dict(charge["cost"]), part_of(charge["part"])
-        account = books.account(Owner(charge["dataset"], charge["unit"]))
-        problem = account.objection(cost)
-        if problem is not None:
-            raise LedgerError(
-                f"data set {charge['dataset']!r} of ledger '{self.path}' cannot be charged: "
-                f"{problem}"
-            )
-        if not account.fits(cost, part):
-            raise BudgetExceeded(
-                f"the budget of data set {charge['dataset']!r} does not allow "
-                f"{charges.words(cost)}: remaining {charges.left(account, cost, part)} "
-                f"of {charges.words(self.budget)} (ledger '{self.path}')",
-                remaining=account.remaining(cost, part),
-            )
 
     def _recorded(self, number: int) -> Mapping[str, Any]:
         with explained(self.path), file.reading(self.path) as table:
@@ -304,7 +286,7 @@ class Ledger:
     def _written(self, number: int, previous: str, content: Mapping[str, object]) -> Entry:
         time = self._clock().astimezone(dt.UTC).isoformat(timespec="microseconds")
         stamped = {**content, "time": time.replace("+00:00", "Z"), "software": SOFTWARE}
-        return next_entry(number, previous, stamped)
+        return entries.next_entry(number, previous, stamped)
 
     def _catch_up(self) -> Books:
         return file.steadily(self.path, self._look)
@@ -314,12 +296,12 @@ class Ledger:
             return self._read(table)
 
     def _read(self, table: file.EntryTable) -> Books:
-        """The books, with what others entered meanwhile; one thread at a time has a file in use."""
+        """Add the entries that others have written meanwhile; one thread at a time does this."""
         books = self._books
-        entries = table.after(books.count - 1)
-        if books.count and next(entries, None) != books.last:
+        later = table.after(books.count - 1)
+        if books.count and next(later, None) != books.last:
             raise Broken("it was replaced while it was in use")
-        for entry in entries:
+        for entry in later:
             books.add(entry)
         books.require_complete(table.count())
         return books

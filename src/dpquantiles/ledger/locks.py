@@ -1,7 +1,7 @@
-"""Locks that end with their process: one runs a request at a time, and writers take turns.
+"""Locks that end with their process: one process runs a request at a time, and writers take turns.
 
-A lock is one of the operating system, on an empty file beside the ledger. The file is removed
-before the lock is let go, so whoever gets a lock checks that its file is still the one in place.
+Each lock is a lock of the operating system on an empty file beside the ledger. The file is removed
+before the lock is released, so whoever gets a lock checks that its file is still in place.
 """
 
 import os
@@ -19,11 +19,11 @@ from dpquantiles.ledger.entries import digest
 
 LONGEST_WAIT = 300.0
 LONGEST_PAUSE = 0.02
-"""Seconds. Writers wait at random, so that none is always the last of many."""
+"""Seconds. Writers pause for random times, so that none of them is always the last."""
 
 undivided = threading.RLock()
-"""Held while a thread has a ledger's file in use, and while this process forks. A child that is
-born in the middle would inherit locks whose owners it does not have, and wait for them forever."""
+"""Held while a thread uses a ledger's file, and while this process forks. A child that is forked in
+the middle would inherit locks without the threads that release them, and wait forever."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -46,7 +46,7 @@ else:
 
 @contextmanager
 def claimed(ledger: Path, request: str) -> Iterator[None]:
-    """Be the only one who runs a request; refuses at once when another process or thread does."""
+    """Be the only one who runs a request; refuses at once if another process or thread runs it."""
     path = ledger.with_name(f"{ledger.name}-claim-{digest(request.encode())[:16]}")
     file = _acquire(path)
     if file is None:
@@ -60,7 +60,7 @@ def claimed(ledger: Path, request: str) -> Iterator[None]:
 
 @contextmanager
 def turn(ledger: Path) -> Iterator[None]:
-    """Wait to be the one who writes: kinder to a crowd than all of it asking SQLite at once."""
+    """Wait for the turn to write; with many writers, SQLite's own lock is not enough."""
     path = ledger.with_name(f"{ledger.name}-turn")
     deadline = time.monotonic() + LONGEST_WAIT
     while (file := _acquire(path)) is None:

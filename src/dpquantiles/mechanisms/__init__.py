@@ -1,4 +1,4 @@
-"""Mechanisms: one file each, its proof beside it."""
+"""Mechanisms, one per module, each with its proof beside it."""
 
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.registry import MECHANISMS

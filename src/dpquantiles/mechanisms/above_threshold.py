@@ -1,4 +1,4 @@
-"""AboveThreshold: walk along public candidates until a noisy count passes a noisy threshold.
+"""AboveThreshold: walk along public candidates until a noisy count reaches a noisy threshold.
 
 Durfee, "Unbounded Differentially Private Quantile and Maximum Estimation" (arXiv 2305.01177v2),
 with the candidates on a grid and the noise drawn exactly. Proof: `above_threshold.md`.
@@ -11,16 +11,17 @@ with the candidates on a grid and the noise drawn exactly. Proof: `above_thresho
                  h_i(a) = exp(-e_2 max(a - f_i, 0))
     price        add-remove max((1 - p) e_1, p e_1 + e_2),  swap e_1 + e_2                      (5)
 
-The walk goes up with p = q for q >= 1/2, and down with p = 1 - q otherwise, so that empty stretches
-are met while the count is far below the threshold. If nothing stops it, the answer is the last
-candidate. Counts are whole numbers, so only the ceiling (2) of the threshold matters: it is drawn
-exactly, as a coin and a geometric number. We take e_1 = e_2; m quantiles cost epsilon / m each, or
-rho / m as the epsilon whose square is twice that, and are sorted afterwards: post-processing.
+The walk goes up with p = q for q >= 1/2, and down with p = 1 - q otherwise. So it crosses empty
+stretches while the count is still far below the threshold. If nothing stops the walk, the answer is
+the last candidate. Counts are whole numbers, so only the ceiling (2) of the threshold matters. It
+is drawn exactly, from a coin and a geometric number. We choose e_1 = e_2. Each of m quantiles gets
+epsilon / m; of a rho it gets rho / m, which pays for an epsilon whose square is twice that. The
+answers are sorted afterwards, which is post-processing.
 
-A grid of few points is walked point by point. On larger ones with bounds, candidates lie at
+On a grid of few points, every point is a candidate. On larger grids with bounds, candidates lie at
 growth^i - 1 steps from the lower end. Without bounds they lie on both sides of zero, at distances
-unit (growth^i - 1), in one walk from end to end instead of the two searches of the paper, so
-nothing is spent on the sign. The growth follows from the grid and the number of candidates: public.
+unit (growth^i - 1). One walk covers both sides, where the paper has two searches, so nothing is
+spent on the sign. The growth follows from the grid and the number of candidates, which are public.
 """
 
 import math
@@ -39,24 +40,30 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw, log_probability_in_order, steps_of
+from dpquantiles.mechanisms.mechanism import (
+    Profile,
+    WithLaw,
+    log_probability_in_order,
+    steps_of,
+    values_in_order,
+)
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
 Ints = NDArray[np.int64]
 
 REAL_UNIT = 2.0**-20
-"""Without bounds, real candidates are evenly spaced below about this, geometrically above."""
+"""Without bounds, real candidates are evenly spaced below about this, and geometrically above."""
 
 SCREEN = 32
-"""How many first coins of a rare event are tossed together."""
+"""How many of the first coins of a rare event are tossed together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AboveThreshold(WithLaw):
-    """Quantiles `q` within one budget, each by its own walk at an equal share of it.
+    """Quantiles `q` within one budget; each has its own walk and an equal share of the budget.
 
-    `candidates` is the most public candidates that are tried. No bounds are needed.
+    `candidates` is the largest number of candidates. No bounds are needed.
     """
 
     name: ClassVar[str] = "above_threshold"
@@ -92,7 +99,7 @@ class AboveThreshold(WithLaw):
         return AboveThresholdLaw(view.grid, steps, walks, order)
 
     def public_numbers(self, n: int) -> dict[str, object]:  # noqa: ARG002
-        """How many candidates were tried at most."""
+        """The largest number of candidates."""
         return {"candidates": self.candidates}
 
     @property
@@ -101,7 +108,7 @@ class AboveThreshold(WithLaw):
         return self.budget.divided(len(self.q)).noise_rate
 
     def rate(self, q: float) -> Fraction:
-        """e_1 = e_2 for one quantile: the epsilon of a walk at the price (5)."""
+        """e_1 = e_2 for one quantile, from the epsilon of a walk and the price (5)."""
         walked = max(Fraction(q), 1 - Fraction(q))
         factor = Fraction(2) if self.neighbors is Neighbors.SWAP else 1 + walked
         return Fraction(self.each) / factor
@@ -114,7 +121,7 @@ class AboveThreshold(WithLaw):
 
 
 def candidate_steps(grid: Grid, most: int) -> Ints:
-    """(1) as ascending steps, the two ends of the grid among them; all steps if they are few."""
+    """(1) as ascending steps, including both ends of the grid; all steps if there are few."""
     if grid.size <= most:
         return np.arange(grid.size, dtype=np.int64)
     if isinstance(grid, FloatGrid):
@@ -135,7 +142,7 @@ def _geometric_distances(largest: float, count: int) -> Floats:
 
 @dataclass(frozen=True)
 class ThresholdWalk:
-    """One search: counts at the candidates in the order of the walk, and the threshold's target."""
+    """One walk: the counts at the candidates in its order, and the target of the threshold."""
 
     counts: Ints
     target: Fraction
@@ -143,7 +150,7 @@ class ThresholdWalk:
     rising: bool
 
     def draw(self, bits: Bits) -> int:
-        """The position on the walk at which it stops, by (2) and (3), exactly."""
+        """Draw the position where the walk stops, by (2) and (3), exactly."""
         missing = self._threshold(bits) - self.counts
         stop = int(np.argmax(missing <= 0)) if missing[-1] <= 0 else len(missing) - 1
         for position, units in self._screened(missing[:stop], bits):
@@ -152,18 +159,18 @@ class ThresholdWalk:
         return stop
 
     def _threshold(self, bits: Bits) -> int:
-        """(2): past the first whole number with a coin, and on by memorylessness."""
+        """(2): a coin decides about the first whole number; beyond it, the rest is geometric."""
         first = math.ceil(self.target)
         if not draws.bernoulli_exp(bits, self.rate * (first - self.target)):
             return first
         return first + 1 + draws.geometric(bits, self.rate)
 
     def _screened(self, missing: Ints, bits: Bits) -> list[tuple[int, int]]:
-        """Positions that survive the first coins of (3), and how many those were.
+        """Positions that survive the first coins of (3), and the number of these coins.
 
-        A coin of probability exp(-x) is floor(x) coins of 1/e and one of the rest, and the first
-        thing that a coin of 1/e tosses is a fair coin, where tails decide. Those are tossed for
-        all positions together; no more units are taken than x surely has.
+        A coin of probability exp(-x) consists of floor(x) coins of probability 1/e and one for the
+        rest. A coin of 1/e starts with a fair coin, and fails if that shows tails. These fair coins
+        are tossed for all positions together, at most as many as floor(x) for each.
         """
         if not len(missing):
             return []
@@ -175,7 +182,7 @@ class ThresholdWalk:
         return [(int(i), int(units[i])) for i in np.flatnonzero(survives)]
 
     def _passes(self, missing: int, units: int, bits: Bits) -> bool:
-        """The remaining coins of a survivor."""
+        """Toss the remaining coins of a survivor."""
         if not all(_rest_of_unit_coin(bits) for _ in range(units)):
             return False
         return draws.bernoulli_exp(bits, self.rate * missing - units)
@@ -194,7 +201,7 @@ class ThresholdWalk:
         return result
 
     def _log_thresholds(self) -> tuple[Ints, Floats]:
-        """a and log P[A = a], as far as it matters to any position."""
+        """All a that matter to some position, and log P[A = a]."""
         rate, first = float(self.rate), math.ceil(self.target)
         beyond = math.ceil((50 + math.log(len(self.counts))) / rate)
         above = np.arange(max(0, int(self.counts[-1]) - first) + beyond + 1)
@@ -205,7 +212,7 @@ class ThresholdWalk:
 
 
 def _rest_of_unit_coin(bits: Bits) -> bool:
-    """A coin of probability 1/e whose first fair coin came up heads: 2/e."""
+    """The rest of a coin of probability 1/e after its fair coin showed heads: true with 2/e."""
     tosses = 3
     while draws.below(bits, tosses) == 0:
         tosses += 1
@@ -214,7 +221,7 @@ def _rest_of_unit_coin(bits: Bits) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AboveThresholdLaw:
-    """The law of all answers: independent walks, sorted."""
+    """The law of all answers: independent walks whose results are sorted."""
 
     grid: Grid
     steps: Ints
@@ -238,9 +245,7 @@ class AboveThresholdLaw:
             stop if walk.rising else len(self.steps) - 1 - stop
             for walk, stop in zip(self.walks, stops, strict=True)
         ]
-        answer = np.empty(len(walked), dtype=np.int64)
-        answer[self.order] = self.steps[np.sort(walked)]
-        return tuple(self.grid.decode(answer))
+        return values_in_order(self.grid, self.steps[np.sort(walked)], self.order)
 
     @staticmethod
     def _by_step(walk: ThresholdWalk) -> Floats:

@@ -1,20 +1,22 @@
-"""AdaptiveTree: the grid is cut where records are, and the pieces are counted on a tree.
+"""AdaptiveTree: cut the grid where the records are, and count the cells on a tree.
 
-A tree over an even grid (`agg_tree.py`) cannot see inside a leaf, however many records it has. Here
-a small share of the budget cuts the grid first, again and again where many records are left, and a
-tree of noisy counts over the pieces gets the rest. How often cells are cut costs nothing: close
-calls are rare on the way to any one record. The idea is that of PrivTree (Zhang, Xiao, Xie, SIGMOD
-2016); rule, noise and price are our own.
+A tree over evenly spaced leaves (`agg_tree.py`) cannot see inside a leaf, however many records it
+has. Here a small share of the budget first cuts the grid into cells, again and again where there
+are many records. The rest pays for a tree of noisy counts over the cells. The price does not grow
+with the number of cuts, because few of the cells that contain a given record are close to the
+threshold. The idea is that of PrivTree (Zhang, Xiao, Xie, SIGMOD 2016); the rule, the noise and the
+price are our own.
 
-    cut       a cell of depth d with c records, where max(1 - g, c - t - (d-1) g) + z >= 1,
+    cut       a cell of depth d with c records if max(1 - g, c - t - (d-1) g) + z >= 1,
               P[z] proportional to exp(-a |z|), s = e^-a                                       (1)
     price     F = a + f(1) + f(1 + g) + f(1 + 2 g) + ...,
               f(x) = ln((1 + s - s^(x+1)) / (1 + s - s^x)) : the loss lies in [-a, F] for one
               record more, in [-a - F, a + F] for a swap                                       (2)
-    counts    of all cells, by (1) to (4) of `agg_tree.py` for what is left of the budget
+    counts    of all cells, by (1) to (4) of `agg_tree.py`, for the rest of the budget
 
-t is the public number of records over `cells`: finer cells would only add noise. Under add-remove
-neighbors without a stated size a rough count is bought for it. Proof: `adaptive_tree.md`.
+t is the public number of records divided by `cells`: finer cells would only add noise. Under
+add-remove neighbors without a stated size, a rough private count is bought for it. Proof:
+`adaptive_tree.md`.
 """
 
 import math
@@ -42,32 +44,32 @@ from dpquantiles.views import Demand, SortedView
 Ints = NDArray[np.int64]
 
 CUT_SHARE, LUMPY_CUT_SHARE = 0.1, 0.3
-"""The share of a budget that cuts the grid, and a good one where many records lie close together:
-there the cuts have lumps to find, and a cell that is a single point cannot be wrong.
+"""The share of a budget that cuts the grid: in general, and where many records lie close together.
+Then better cuts pay off, because a cell that is a single point has no error inside.
 """
 
 COARSE = 2**12
-"""The most points of a grid that is taken to hold records close together."""
+"""On grids of at most this many points, records count as close together."""
 
 SIZE_SHARE = 0.02
-"""The share that buys the number of records where it is neither public nor given."""
+"""The share that buys the number of records where it is neither public nor stated."""
 
 CELLS = 512
-"""Cells for records of which nothing is known. Shares and this were tuned on evenly spread, normal,
-clustered and tied records, 1000 to 10**6 of them, epsilon = 1, swap."""
+"""The default number of cells. It and the shares were tuned on even, normal, clustered and tied
+records, 1000 to 10**6 of them, at epsilon = 1 under swap neighbors."""
 
 HIGHEST = 6
-"""The highest tree over cells."""
+"""The greatest height of a tree over cells."""
 
 MOST_CUT_SHARE = 0.9
 SEARCH_STEPS = 50
 TERMS = 32
-"""Terms of (2) that are added up one by one; f falls by a factor of four or more from one to the
-next, and what follows is bounded."""
+"""How many terms of (2) are added one by one. From one term to the next, f falls at least by a
+factor of four; the remaining terms are bounded."""
 
 
 class Stages(NamedTuple):
-    """What each stage may spend: the number of records, where it must be bought, cuts, counts."""
+    """The budgets of the stages: the number of records (if it must be bought), cuts and counts."""
 
     size: Guarantee | None
     cut: Guarantee
@@ -78,9 +80,9 @@ class Stages(NamedTuple):
 class AdaptiveTree(Mechanism):
     """A tree of noisy counts over cells that follow the records, read at the quantiles `q`.
 
-    `size` is a public number of records, roughly right, for add-remove neighbors. `cut_share` is
-    the share of the budget that cuts the grid; None picks it from the grid. `cells` is about how
-    many cells evenly spread records get.
+    `size` is the public number of records, at least roughly, under add-remove neighbors.
+    `cut_share` is the share of the budget that cuts the grid; None chooses it from the grid.
+    `cells` is the approximate number of cells for evenly spread records.
     """
 
     name: ClassVar[str] = "adaptive_tree"
@@ -108,18 +110,18 @@ class AdaptiveTree(Mechanism):
             self.counting(stages, HIGHEST, 2).rate(HIGHEST)
 
     def stages(self, points: int) -> Stages:
-        """What each stage may spend on a grid of so many points."""
+        """The budgets of the stages on a grid of this many points."""
         cut = self.cut_share or (LUMPY_CUT_SHARE if points <= COARSE else CUT_SHARE)
         if self.buys_size:
             return Stages(*self.budget.split(SIZE_SHARE, cut))
         return Stages(None, *self.budget.split(cut))
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
-        """All records: where the grid is cut depends on where it was cut before."""
+        """All records, because every cut depends on earlier ones."""
         return Demand.everything(n)
 
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
-        """The tree itself, a public value that answers any quantile."""
+        """Draw the tree, a public value that answers any quantile."""
         points = view.grid.size
         records = view.order_statistics(self.demand(view.n, view.grid).index)
         size = self._size(view.n, bits)
@@ -141,24 +143,24 @@ class AdaptiveTree(Mechanism):
         return self.tree(view, bits).quantiles(self.q)
 
     def counting(self, stages: Stages, height: int, branching: int) -> AggTree:
-        """What counts the cells, in a tree of this shape."""
+        """The mechanism that counts the cells, in a tree of this shape."""
         return AggTree(q=self.q, budget=stages.tree, height=height, branching=branching)
 
     def _size(self, n: int, bits: Bits) -> int:
-        """The public number of records: known, stated or bought."""
+        """The public number of records: n under swap, else stated or bought."""
         paid = self.stages(MOST_STEPS).size
         return self.public_size(n) if paid is None else PrivateCount(budget=paid).draw(n, bits)
 
 
 def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
-    """(1) for a public number of records, and about so many cells."""
+    """The rule (1) for a public number of records and about `number` cells."""
     return cells.Rule(least=size // number, toll=toll(rate))
 
 
 def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:
-    """Edges of the leaves of a balanced tree over cells, its height and its branching.
+    """The edges of the leaves of a balanced tree over cells, its height and its branching.
 
-    The error of a sum of leaves grows about like h^2.5 b; leaves beyond the cells hold no step.
+    The error of a sum of leaves grows roughly like h^2.5 b. Leaves beyond the last cell are empty.
     """
     shapes = [(h, _root_above(len(starts), h)) for h in range(1, HIGHEST + 1)]
     height, branching = min(shapes, key=lambda shape: shape[0] ** 2.5 * shape[1])
@@ -175,8 +177,10 @@ def _root_above(number: int, degree: int) -> int:
 
 
 def toll(rate: Fraction) -> int:
-    """g of (1): with it, a cell without records is cut with a probability below 1 / BRANCHING, so
-    that empty cells die out.
+    """g of (1).
+
+    With it, a cell without records is cut with a probability below 1 / BRANCHING, so empty cells
+    die out.
     """
     return max(1, math.ceil(math.log(cells.BRANCHING) / float(rate)))
 
@@ -195,9 +199,9 @@ def most_loss(rate: Fraction) -> float:
 
 @lru_cache(maxsize=256)
 def cutting_rate(budget: Guarantee) -> Fraction:
-    """The largest a of (1), nearly, whose price (2) a budget covers."""
+    """Nearly the largest a of (1) whose price (2) the budget covers."""
     if isinstance(budget, ZCDP):
-        # The loss has the range F + a; a swap is one record less and one more.
+        # The range of the loss is F + a. A swap removes one record and adds another.
         limit, both_sides = budget.divided(budget.neighbors.records).bounded_range(), True
     else:
         limit, both_sides = budget.amount, budget.neighbors is Neighbors.SWAP

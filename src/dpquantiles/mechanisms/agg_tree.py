@@ -1,19 +1,19 @@
-"""AggTree: noisy counts on a tree over the grid, from which any number of quantiles can be read.
+"""AggTree: noisy counts on a tree over the grid, which answer any number of quantiles.
 
-The tree-based counts of Dwork, Naor, Pitassi, Rothblum (STOC 2010) and Chan, Shi, Song (ICALP
-2010), as the baseline AggTree of Gillenwater, Joseph, Kulesza (arXiv 2102.08244). The grid's steps
-are cut into b^h leaves; level l of the tree joins them into b^l nodes.
+The counts are those of Dwork, Naor, Pitassi, Rothblum (STOC 2010) and Chan, Shi, Song (ICALP
+2010). The mechanism is the baseline AggTree of Gillenwater, Joseph, Kulesza (arXiv 2102.08244). The
+steps of the grid are divided into b^h leaves; level l of the tree has b^l nodes.
 
     counts    y_v = #{x in v} + z_v,   P[z] proportional to exp(-e |z|)                       (1)
-    price     every record is on one node of each of the h levels, so with e per node
+    price     a record is in one node of each of the h levels, so a rate of e per node costs
               h e (add-remove), 2 h e (swap); as zCDP  h e^2 / 2,  h e^2                      (2)
     settled   the least-squares counts whose children add up to their parents                 (3)
-    masses    top-down, the nearest counts to (3) that are not negative                       (4)
+    masses    the nearest counts to (3) that are not negative, from the top down              (4)
     answers   the inverse of the cumulative masses, linear inside a leaf
 
-The root is not counted: under swap it is n, which is public, and under add-remove the sum of its
-children says as much. (3), (4) and all answers are post-processing: a released tree answers every
-later question for free, and the trees of disjoint groups of people can be added up.
+The root is not counted. Under swap its count is n, which is public; under add-remove the sum of its
+children estimates it. (3), (4) and all answers are post-processing. So a released tree answers
+every later question for free, and the trees of disjoint groups of people can be added.
 Proof: `agg_tree.md` beside this file.
 """
 
@@ -36,15 +36,15 @@ from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView
 
 SHAPE = (3, 10)
-"""Height and branching on evenly spaced grids. Tuned on N(0, sd) with sd of 0.3, 1 and 5 in
-[-100, 100], 1000 records, epsilon = 1, swap; the number of quantiles hardly matters. The paper's
-tables (its appendix, tuned on N(0, 1)) have (3, 7) to (3, 12) from six quantiles on."""
+"""Height and branching on evenly spaced grids, tuned on 1000 records of N(0, sd) with sd = 0.3, 1
+and 5 in [-100, 100] at epsilon = 1 under swap. The number of quantiles hardly matters. The appendix
+of the paper, tuned on N(0, 1), has (3, 7) to (3, 12) for six quantiles or more."""
 
 SINGLE_POINTS = 2**11
-"""On grids of so many points at most, every point is a leaf: ties lie on single points."""
+"""On grids of at most this many points, every point is a leaf, because ties share a point."""
 
 FLOAT_SHAPE = (4, 12)
-"""On grids of floating-point numbers, where any scale may hold all the data."""
+"""Height and branching on grids of floating-point numbers, where data can have any scale."""
 
 QUANTILE_TREE = (4, 16)
 """The shape of Google's quantile tree, which BigQuery, PipelineDP and PyDP offer."""
@@ -59,8 +59,8 @@ Ints = NDArray[np.int64]
 class AggTree(Mechanism):
     """A tree of noisy counts within one budget, read at the quantiles `q`.
 
-    `height` and `branching` are h and b; None picks them from the grid. `reading` says how answers
-    are read off the counts: "settled" for (3) and (4), "raw" for the counts as they are.
+    `height` and `branching` are h and b; None chooses them from the grid. `reading` says how
+    answers are computed from the counts: "settled" uses (3) and (4), "raw" the counts as they are.
     """
 
     name: ClassVar[str] = "agg_tree"
@@ -95,7 +95,7 @@ class AggTree(Mechanism):
             )
 
     def _checked_size(self) -> None:
-        """None: a stated size is not needed, because the tree counts the records."""
+        """Ignore a stated size, because the tree counts the records."""
 
     @classmethod
     def quantile_tree(cls, *, q: tuple[float, ...], budget: Guarantee) -> "AggTree":
@@ -104,7 +104,7 @@ class AggTree(Mechanism):
         return cls(q=q, budget=budget, height=height, branching=branching, reading="raw")
 
     def shape(self, grid: Grid) -> tuple[int, int]:
-        """Height and branching: public numbers. Leaves of one grid point are the finest."""
+        """Height and branching, from public numbers; leaves are never finer than one grid point."""
         if self.height is not None and self.branching is not None:
             return self.height, self.branching
         height, branching = FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE
@@ -117,7 +117,7 @@ class AggTree(Mechanism):
         return height, branching
 
     def rate(self, height: int) -> Fraction:
-        """e of (1): exactly what (2) allows; more than MOST_RATE would be no noise at all."""
+        """e of (1), as large as (2) allows; rates beyond MOST_RATE would give no noise at all."""
         rate = Fraction(self.budget.counting_rate(height))
         if rate < draws.LEAST_RATE:
             raise InvalidValue(
@@ -132,13 +132,13 @@ class AggTree(Mechanism):
         return Demand(steps=tree.edges(grid.size, branching**height)[1:-1])
 
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
-        """The tree itself: noisy counts (1), from which everything else follows."""
+        """Draw the noisy counts (1), from which everything else follows."""
         height, branching = self.shape(view.grid)
         edges = tree.edges(view.grid.size, branching**height)
         return self.over(edges, view.ranks(edges[1:-1])[0], view, bits)
 
     def over(self, edges: Ints, below: Ints, view: SortedView, bits: Bits) -> ReleasedTree:
-        """The tree over b^h leaves of public edges, with so many records `below` the inner ones."""
+        """Draw the tree over b^h leaves; `below` counts the records below the inner edges."""
         height, branching = self.shape(view.grid)
         leaves = np.diff(below, prepend=0, append=view.n)
         exact = tree.sums(leaves, branching, height)

@@ -1,23 +1,24 @@
 """ApproximateQuantiles: the middle quantile first, then both halves of the records, and so on.
 
 Kaplan, Schnapp, Stemmer, "Differentially Private Approximate Quantiles" (ICML 2022, arXiv
-2110.05429v1, Algorithm 1): the middle one of m quantiles by an exponential mechanism, the records
-split at the answer, the lower quantiles on the lower part, the upper ones on the upper part.
+2110.05429v1, Algorithm 1). An exponential mechanism answers the middle one of m quantiles. The
+records are split at the answer. Then the lower quantiles are answered on the lower part, and the
+upper quantiles on the upper part.
 
     levels    L = floor(log2 m) + 1                                                            (1)
 
-This is the tree of `recursive_joint_exp.py` with one quantile per node, and its equations hold. Two
-things differ from the paper. A node aims at the nominal number of records on either side of its
-cut, not at a fraction of its true size: with a records below the cut and b above it,
+This is the tree of `recursive_joint_exp.py` with one quantile per node, so its equations apply. Two
+things differ from the paper. First, a node aims at the nominal number of records on either side of
+its cut, not at a fraction of its true size. With a records below the cut and b above it,
 
     P[o] ~ exp(-c (|a - t| + |b - (nu - t)|)) plus a floor,                                    (2)
 
-t and nu the public targets of the node. A record is in a or in b, so the utility moves by one at
-most. At rate c a level costs 2 c under add-remove and 4 c under swap, whatever the quantile, and
-beyond the mismatch of the node's size an error of one rank costs 2 c. (With the utility
--|a - q' n'| and true sizes an error of one rank costs c and a level up to 2 c max(q', 1 - q'): no
-better at the median, and worse elsewhere.) And ties are told apart by labels, (5) of
-`recursive_joint_exp.py`, so that a cut can fall inside an atom.
+where t and nu are the public target and size of the node. A record is in a or in b, so it changes
+the utility by at most one. At rate c, a level costs 2 c under add-remove and 4 c under swap for any
+quantile, and an error of one rank costs 2 c once it exceeds the mismatch of the node's size. (With
+the utility -|a - q' n'| and true sizes, an error of one rank costs c, and a level costs up to
+2 c max(q', 1 - q'). That is no better at the median and worse elsewhere.) Second, labels tell ties
+apart, (5) of `recursive_joint_exp.py`, so a cut can fall inside an atom.
 
 Proof: `approx_quantiles.md` beside this file.
 """
@@ -31,7 +32,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximateQuantiles(RecursiveJointExp):
-    """All quantiles `q`, halving the records again and again, within one budget."""
+    """All quantiles `q` within one budget, by halving the records again and again."""
 
     name: ClassVar[str] = "approx_quantiles"
     profile: ClassVar[Profile] = Profile(

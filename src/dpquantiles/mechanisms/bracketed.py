@@ -1,13 +1,14 @@
 """Bracketed: answers of any mechanism, and measured ranks that prove intervals around them.
 
-    share      RANK_SHARE of the budget is for ranks, the rest for the mechanism
-    answers    the quantiles asked for, and some a little below and above each (`brackets`)
-    cuts       just below the answers meant as lower ends, just above those meant as upper ends
+    share      RANK_SHARE of the budget pays for ranks, the rest for the mechanism
+    answers    the requested quantiles, and others a little below and above each (`place`)
+    cuts       just below the answers for lower ends, just above the answers for upper ends
     counts     records between neighboring cuts, each plus discrete Laplace noise               (1)
     intervals  what the counts refute, from outside inward (`intervals.ranks`)                   (2)
 
-The intervals hold on every data set and for every mechanism, because they rest on (1) alone; the
-mechanism only decides how wide they are. Proof: `bracketed.md` beside this file.
+The intervals are valid for every data set and every mechanism, because they depend only on (1). The
+mechanism and the places of the other answers only affect their width. Proof: `bracketed.md` beside
+this file.
 """
 
 import math
@@ -36,27 +37,27 @@ RANK_SHARE = Fraction(1, 3)
 """The share of a budget that measures ranks."""
 
 HEAVY_TAILS = 1.15
-"""By how much sums of Laplace noise need more room than normal noise of their variance."""
+"""The factor by which Laplace sums need more room than normal noise of the same variance."""
 
 REFUTED = 2.4
-"""Standard deviations that an answer is placed beyond what must be refuted."""
+"""How many standard deviations beyond the rank to refute an answer is placed."""
 
 FURTHER = 0.5
-"""An answer this share of the shift further out will do, when it is there anyway."""
+"""An existing answer is used if it is at most this share of the shift too far out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankNoise:
-    """How uncertain answers and measured ranks will be, as rates of Laplace noise in ranks."""
+    """The uncertainty of answers and of measured ranks, as rates of Laplace noise in ranks."""
 
     answers: float
     ranks: float
     size: float = math.inf
-    """Of the public size, where it is a private count."""
+    """The rate of the public size, where it is a private count."""
 
 
 class Brackets(NamedTuple):
-    """All quantiles to ask for, and which of them are to be cut below and above their answers."""
+    """All quantiles to draw, and those whose answers become lower and upper cuts."""
 
     q: tuple[float, ...]
     lower: frozenset[float]
@@ -65,7 +66,7 @@ class Brackets(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Bracketed:
-    """Quantiles `q` by the named mechanism, within one budget that also pays for intervals."""
+    """Quantiles `q` by the named mechanism, and intervals, within one budget."""
 
     mechanism: str
     budget: Guarantee
@@ -73,10 +74,10 @@ class Bracketed:
     intervals: Intervals
     size: int | None = None
     domain: Domain = ANYTHING
-    """What the data's declared type can hold, which intervals must hold as well."""
+    """The values of the data's declared type, which intervals must cover."""
 
     inner: Mechanism = field(init=False, repr=False, compare=False)
-    """The mechanism for `q` alone, at what the ranks leave of the budget."""
+    """The mechanism for `q` alone, within the budget that the ranks leave."""
 
     def __post_init__(self) -> None:
         _, rest = self.budget.split(RANK_SHARE)
@@ -85,7 +86,7 @@ class Bracketed:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The budget; of an (epsilon, delta), epsilon alone where the mechanism needs no delta."""
+        """The budget, without a delta if the mechanism needs none."""
         return self.inner.profile.spent(self.budget)
 
     @property
@@ -94,16 +95,16 @@ class Bracketed:
 
     @property
     def rank_rate(self) -> Fraction:
-        """The rate of the noise: a swap changes two counts by one, an addition or removal one."""
+        """The rate of the noise: a swap changes two counts by one, other neighbors change one."""
         ranks, _ = self.budget.split(RANK_SHARE)
         return min(Fraction(ranks.counting_rate()), draws.MOST_RATE)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
-        """Everything: which ranks are measured depends on the answers."""
+        """All records, because the answers decide which ranks are measured."""
         return Demand.everything(n)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
-        """One draw of the answers, and the ranks around them."""
+        """Draw the answers, and measure the ranks around them."""
         size, rest = self._sized(view.n, bits)
         brackets, mechanism = self._answering(size, rest)
         drawn = mechanism.release(view, bits)
@@ -118,7 +119,7 @@ class Bracketed:
         )
 
     def answering(self, size: int) -> Mechanism:
-        """What answers, given a public size: these quantiles, and those beside them."""
+        """The mechanism that draws these quantiles and those beside them, for a public size."""
         return self._answering(size, self.inner.budget)[1]
 
     def _answering(self, size: int, rest: Guarantee) -> tuple[Brackets, Mechanism]:
@@ -131,12 +132,12 @@ class Bracketed:
         return not self._swap and self.size is None
 
     def _count(self) -> tuple[PrivateCount, Guarantee]:
-        """The private count that buys a size, and what it leaves of what the ranks leave."""
+        """The private count that buys a size, and the budget that is then left for the answers."""
         count, rest = self.inner.budget.split(COUNT_SHARE)
         return PrivateCount(budget=count), rest
 
     def _sized(self, n: int, bits: Bits) -> tuple[int, Guarantee]:
-        """The public size, bought where it is neither public nor given, and what is left."""
+        """The public size, bought if it is neither public nor stated, and the budget left."""
         if not self._buys_size:
             return n if self.size is None else self.size, self.inner.budget
         count, rest = self._count()
@@ -151,7 +152,7 @@ class Bracketed:
         }
 
     def _noise(self, rest: Guarantee) -> RankNoise:
-        """What JointExp would have; other mechanisms may be further off."""
+        """The noise for JointExp; other mechanisms may have larger errors."""
         return RankNoise(
             answers=rest.without_delta.bounded_range() / (2 * rest.neighbors.records),
             ranks=float(self.rank_rate),
@@ -161,7 +162,7 @@ class Bracketed:
     def _measure(
         self, view: SortedView, brackets: Brackets, answers: dict[float, Any], bits: Bits
     ) -> MeasuredRanks:
-        """The counts (1). A cut is named by the step above it."""
+        """Draw the counts (1). A cut is named by the step above it."""
         grid = view.grid
         lower, upper = (
             _steps(grid, [answers[q] for q in sorted(ends)])
@@ -174,7 +175,7 @@ class Bracketed:
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
         typed = TypedGrid(grid, self.domain)
         return MeasuredRanks(
-            asked=self.intervals,
+            requested=self.intervals,
             lower=typed.lower(cuts),
             upper=typed.upper(cuts),
             counts=tuple((counts + noise).tolist()),
@@ -185,35 +186,39 @@ class Bracketed:
 
 
 def _steps(grid: Grid, values: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Answers as steps of the grid that they came from."""
+    """Answers as steps of their grid."""
     numbers = [grid.kind.number(value, "values") for value in values]
     return grid.encode(np.array(numbers)) if numbers else np.empty(0, dtype=np.int64)
 
 
-def place(q: Sequence[float], size: int, asked: Intervals, noise: RankNoise) -> Brackets:
-    """Brackets for ascending distinct quantiles of `size` records."""
-    brackets = _place(q, size, _shifts(q, size, asked, noise, 3 * len(q), 2 * len(q)))
-    # What is shared makes all answers and ranks more certain, so less shift is needed.
+def place(q: Sequence[float], size: int, intervals: Intervals, noise: RankNoise) -> Brackets:
+    """Choose where to draw more answers, so that each quantile has one below and one above it.
+
+    `q` are ascending distinct quantiles of `size` records. Everything follows from public numbers.
+    A bad place makes an interval wide, never wrong.
+    """
+    brackets = _place(q, size, _shifts(q, size, intervals, noise, 3 * len(q), 2 * len(q)))
+    # Shared answers leave fewer of them, each more accurate, so smaller shifts are enough.
     cuts = len(brackets.lower) + len(brackets.upper)
-    return _place(q, size, _shifts(q, size, asked, noise, len(brackets.q), cuts))
+    return _place(q, size, _shifts(q, size, intervals, noise, len(brackets.q), cuts))
 
 
 def _shifts(
-    q: Sequence[float], size: int, asked: Intervals, noise: RankNoise, answers: int, cuts: int
+    q: Sequence[float], size: int, intervals: Intervals, noise: RankNoise, answers: int, cuts: int
 ) -> list[int]:
-    """Ranks between each quantile and its ends.
+    """How many ranks the ends of an interval are placed away from each quantile.
 
-    Errors of answers, and of ranks, walk from end to end and are pinned at both, so their variance
-    is that of a bridge.
+    The errors of answers and of ranks are random walks that are pinned at both ends, so their
+    variance is that of a bridge.
     """
-    population = asked.of == POPULATION
-    z = -NormalDist().inv_cdf((1 - asked.level) / (4 if population else 2))
+    population = intervals.of == POPULATION
+    z = -NormalDist().inv_cdf((1 - intervals.level) / (4 if population else 2))
     shifts = []
     for k, quantile in enumerate(q, start=1):
         place = k / (len(q) + 1)
         bridge = place * (1 - place)
         answer = bridge * (answers + 1) * _variance(noise.answers)
-        # A size that is off by d moves the answers by about d / 2 more than their quantiles.
+        # A size that is off by d moves the answers by about d / 2.
         answer += _variance(noise.size) / 4
         rank = bridge * (cuts + 1) * _variance(noise.ranks)
         sampling = math.sqrt(size * quantile * (1 - quantile)) if population else 0.0
@@ -223,12 +228,12 @@ def _shifts(
 
 
 def _variance(rate: float) -> float:
-    """Of a discrete Laplace variable, P[z] proportional to exp(-rate |z|)."""
+    """The variance of a discrete Laplace variable, P[z] proportional to exp(-rate |z|)."""
     return 0.5 / math.sinh(min(rate, 600.0) / 2) ** 2
 
 
 def _place(q: Sequence[float], size: int, shifts: Sequence[int]) -> Brackets:
-    """Answers at the shifted ranks, or at ones that are there anyway; none beyond the records."""
+    """Place answers at the shifted ranks, or reuse others nearby; none lie beyond the records."""
     ranks = [round(quantile * size) for quantile in q]
     places = dict(zip(reversed(ranks), reversed(q), strict=True))
     lower, upper = set(), set()
@@ -242,7 +247,7 @@ def _place(q: Sequence[float], size: int, shifts: Sequence[int]) -> Brackets:
 
 
 def _serve(places: dict[int, float], first: int, last: int, wanted: int, size: int) -> float:
-    """The quantile of an answer with a rank in first .. last, the nearest to what is wanted."""
+    """The quantile of the answer in ranks first .. last nearest to `wanted`, or a new one."""
     ranks = sorted(places)
     there = ranks[bisect_left(ranks, first) : bisect_left(ranks, last + 1)]
     nearest = min(there, key=lambda rank: abs(rank - wanted), default=wanted)

@@ -1,8 +1,8 @@
-"""PrivateCount: a number of records plus discrete Laplace noise, drawn exactly.
+"""PrivateCount: the number of records plus discrete Laplace noise, drawn exactly.
 
 Adding or removing one record changes the count by one, so noise with P[z] proportional to
 exp(-epsilon |z|) on the integers is epsilon-DP under add-remove neighbors (Ghosh, Roughgarden,
-Sundararajan, SIAM J. Comput. 41(6), 2012), and at most epsilon^2 / 2 of a rho (Bun, Steinke,
+Sundararajan, SIAM J. Comput. 41(6), 2012), and costs at most a rho of epsilon^2 / 2 (Bun, Steinke,
 arXiv 1605.02065v1, Prop. 1.4). Clamping the count is post-processing.
 Proof: `count.md` beside this file.
 """
@@ -19,18 +19,18 @@ from dpquantiles.kernels.draws import MOST_RATE, discrete_laplace, discrete_lapl
 from dpquantiles.privacy import Guarantee
 
 COUNT_SHARE = 0.2
-"""The share of a budget that buys the number of records where it is neither public nor given."""
+"""The share of a budget that buys the number of records if it is neither public nor stated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateCount:
-    """A count that one neighbor changes by at most one, such as that of all records."""
+    """A private count that a neighbor changes by at most one, such as the number of records."""
 
     budget: Guarantee
 
     @property
     def guarantee(self) -> Guarantee:
-        """The whole budget; a delta is not needed."""
+        """The whole budget, without its delta, which is not needed."""
         return self.budget.without_delta
 
     @property
@@ -39,12 +39,12 @@ class PrivateCount:
         return Fraction(self.budget.noise_rate)
 
     def draw(self, n: int, bits: Bits) -> int:
-        """n plus noise, clamped to what can be a number of records."""
+        """Draw n plus noise, clamped to a possible number of records."""
         noisy = n + discrete_laplace(bits, self.rate)
         return min(max(0, noisy), require.LARGEST_COUNT)
 
     def draw_all(self, n: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-        """As `draw`, for the numbers of records of many data sets."""
+        """Like `draw`, for the numbers of records of many data sets."""
         noise = discrete_laplaces(bits, min(self.rate, MOST_RATE), len(n))
         noisy: NDArray[np.int64] = np.clip(n + noise, 0, require.LARGEST_COUNT)
         return noisy

@@ -1,22 +1,22 @@
-"""Fitted: asks first whether records lie in lumps, and takes the mechanism that fits the answer.
+"""Fitted: test first whether the records lie in lumps, and use the mechanism that fits.
 
-JointExp is the most accurate mechanism for some dozens of quantiles of smooth data, and is drawn
-into gaps where records are tied or clustered; trees are not. A question that costs next to nothing
-tells the two kinds of data apart:
+JointExp is the most accurate mechanism for some dozens of quantiles of smooth data. But where
+records are tied or clustered, its answers tend to fall into the gaps; those of trees do not. A
+cheap test tells the two kinds of data apart:
 
-    lumps     the grid is cut into some thousand parts per record, or for few quantiles of plenty
-              of records into its points; of these, o hold records.
+    lumps     the grid is cut into parts, some thousand per record, and o of them contain records.
+              For few quantiles of very many records, every grid point is a part.
               o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
 
-One record more or less changes o by at most one, and so does a swap. What is left of the budget
+Adding or removing a record changes o by at most one, and so does a swap. The rest of the budget
 goes to
 
-    joint_exp, or recursive_joint_exp, for few quantiles where (1) does not hold
-    adaptive_tree for many quantiles, and where (1) holds                                      (2)
+    joint_exp or recursive_joint_exp for few quantiles if (1) is false
+    adaptive_tree for many quantiles, or if (1) is true                                        (2)
 
-On coarse grids, where records always share points, nothing is asked, and a tree is taken; so is it
-where the budget is too small for a JointExp on any records.
-Proof: `fitted.md` beside this file.
+On coarse grids, where records always share points, there is no test, and a tree is used. A tree is
+also used if the budget is too small for a JointExp on any records. Proof: `fitted.md` beside this
+file.
 """
 
 import math
@@ -39,38 +39,38 @@ from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedSteps, SortedView
 
 SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
-"""The shares of a budget that buy a rough number of records, where it must be bought, and (1)."""
+"""The shares of a budget for a rough number of records, if it must be bought, and for (1)."""
 
 FINENESS, LUMP = 2**12, 8
-"""Parts of the grid per record, and how many records an occupied part has in lumpy data."""
+"""The number of parts per record, and of records per occupied part in lumpy data."""
 
 PLENTY = 50_000
-"""Of so many records, by `strength`, only those on the very same point are lumps for JointExp:
-clusters are so large by then that few quantiles lie near the edge of one, where it is drawn into
-gaps. A tree that is taken for many quantiles still asks for clusters."""
+"""With at least this `strength`, only records on the same point count as lumps for JointExp.
+Clusters are then so large that few quantiles lie near an edge, where answers would fall into a gap.
+For many quantiles, which get a tree anyway, the test still looks for clusters."""
 
 LEAST_FEW, FEW_CELLS = 21, 0.75
-"""So many quantiles are few, whatever the records, and so many per cell of a smooth tree: a tree is
-as good as a JointExp there. The error of a JointExp grows as the third root of the number of
-quantiles, that of a tree with its cells."""
+"""This many quantiles, or this many per cell of a tree for smooth records, count as few. At that
+number a tree is as good as a JointExp: the error of a JointExp grows like the third root of the
+number of quantiles, and that of a tree with its number of cells."""
 
 CROWDED, CROWDED_ROOT = 70, 0.45
-"""JointExp needs so many records, by `strength`, for every quantile; of few records it answers so
-many times the root of their number."""
+"""JointExp needs this much `strength` per quantile. With little strength, it still answers this
+many times the root of the strength."""
 
 STRONGEST = 1e9
-"""An epsilon of which more makes no difference."""
+"""A larger epsilon makes no difference."""
 
 SMOOTH_CELLS, FEWEST_CELLS = 0.4, 64
-"""Cells of a tree for smooth records, per epsilon sqrt(n): inside a cell of c records chance moves
-them by sqrt(c), and more cells have more noise, of 1 / epsilon each."""
+"""The number of cells of a tree for smooth records is the first times epsilon sqrt(n), and at least
+the second. In a cell of c records, ranks vary by sqrt(c); every cell adds noise of 1 / epsilon."""
 
 MOST_JOINT = 28
-"""More quantiles of smooth data are for recursive_joint_exp."""
+"""For more quantiles of smooth data, recursive_joint_exp is used."""
 
 
 class FittedStages(NamedTuple):
-    """What the rough number of records, the question and the answers may spend."""
+    """The budgets of the rough number of records, of the test and of the answers."""
 
     size: Guarantee | None
     lumps: Guarantee | None
@@ -79,9 +79,9 @@ class FittedStages(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(Mechanism):
-    """All quantiles `q` within a budget, by the mechanism that fits the records.
+    """All quantiles `q` within one budget, by the mechanism that fits the records.
 
-    `size` is a public number of records for add-remove neighbors, as in JointExp.
+    `size` is the public number of records under add-remove neighbors, as in JointExp.
     """
 
     name: ClassVar[str] = "fitted"
@@ -95,20 +95,20 @@ class Fitted(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # A tree may be taken whatever the answer is, so what it refuses is refused here.
+        # Any data may lead to a tree, so build one now: it raises if the budget is too small.
         for points in (COARSE, MOST_STEPS):
-            self.taken(points, lumpy=True, size=0)
+            self.chosen(points, lumpy=True, size=0)
 
     def stages(self, points: int) -> FittedStages:
-        """What each stage may spend on a grid of so many points."""
+        """The budgets of the stages on a grid of this many points."""
         if points <= COARSE:
             return FittedStages(None, None, self.budget)
         if self.buys_size:
             return FittedStages(*self.budget.split(SIZE_SHARE, LUMP_SHARE))
         return FittedStages(None, *self.budget.split(LUMP_SHARE))
 
-    def taken(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
-        """(2), for a public number of records: known, stated or bought."""
+    def chosen(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
+        """The mechanism (2), for a public number of records."""
         stages = self.stages(points)
         if not lumpy and self._few(size):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
@@ -123,7 +123,7 @@ class Fitted(Mechanism):
         return replace(tree, cells=round(min(wanted, CELLS)))
 
     def part_length(self, points: int, size: int) -> int:
-        """How many steps the parts of (1) have: a power of BRANCHING."""
+        """The length of the parts of (1) in steps: a power of BRANCHING."""
         if self._few(size) and strength(size, self.budget) >= PLENTY:
             return 1
         fine = cells.height(FINENESS * max(1, size))
@@ -133,11 +133,11 @@ class Fitted(Mechanism):
         return len(self.q) <= few(size, self.budget)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
-        """All records: what is taken depends on what was found."""
+        """All records, because the test decides about the mechanism."""
         return Demand.everything(n)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
-        """One draw, as a release that says what was taken."""
+        """One draw, as a release that names the chosen mechanism."""
         points, demand = view.grid.size, self.demand(view.n, view.grid)
         records = SortedSteps(view.grid, view.order_statistics(demand.index))
         stages = self.stages(points)
@@ -149,46 +149,47 @@ class Fitted(Mechanism):
         if stages.lumps is not None:
             parts = occupied(records.steps, self.part_length(points, size))
             lumpy = LUMP * PrivateCount(budget=stages.lumps).draw(parts, bits) < size
-        taken = self.taken(points, lumpy=lumpy, size=size)
-        release = taken.release(records, bits)
-        told: dict[str, object] = {} if stages.lumps is None else {"size": size}
-        told |= {**release.provenance, "budget": self.budget.to_dict(), "taken": taken.name}
-        # What it would mean is a share of what was left, not of the budget.
-        told.pop("size_share", None)
+        chosen = self.chosen(points, lumpy=lumpy, size=size)
+        release = chosen.release(records, bits)
+        provenance: dict[str, object] = {} if stages.lumps is None else {"size": size}
+        provenance |= release.provenance
+        provenance |= {"budget": self.budget.to_dict(), "taken": chosen.name}
+        # This share refers to the rest of the budget, not to the whole.
+        provenance.pop("size_share", None)
         return replace(
             release,
             mechanism=self.name,
             guarantee=release.guarantee and self.guarantee,
-            provenance=told,
+            provenance=provenance,
         )
 
 
 def rate_per_record(budget: Guarantee) -> float:
-    """The epsilon of a JointExp under swap; a record more or less changes half as much."""
+    """The epsilon of a JointExp under swap; under add-remove it counts twice."""
     return min(budget.bounded_range(), STRONGEST) * 2 / budget.neighbors.records
 
 
 def strength(size: int, budget: Guarantee) -> float:
-    """Records times epsilon: what makes answers accurate."""
+    """Records times epsilon, which determines how accurate answers are."""
     return size * rate_per_record(budget)
 
 
 def best_cells(size: int, budget: Guarantee) -> float:
-    """About how many cells are best for a tree of smooth records, if it could have any number."""
+    """The best number of cells, roughly, for a tree of smooth records, without any limits."""
     return SMOOTH_CELLS * rate_per_record(budget) * math.sqrt(size)
 
 
 def few(size: int, budget: Guarantee) -> float:
-    """For how many quantiles of smooth records a JointExp is as good as a tree."""
+    """The number of quantiles of smooth records up to which a JointExp is as good as a tree."""
     strong = strength(size, budget)
     answered = max(strong / CROWDED, CROWDED_ROOT * math.sqrt(strong))
     return min(answered, max(FEW_CELLS * best_cells(size, budget), LEAST_FEW))
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
-    """Whether public numbers let a JointExp answer; for tiny budgets its windows are too large.
+    """Whether public numbers allow a JointExp; with tiny budgets its windows are too large.
 
-    `n` is the number of records where that is public, and of no account where it is not.
+    `n` is the number of records; it has no effect where it is not public.
     """
     largest = StepGrid(max(points, MOST_STEPS))
     sized = joint.priced()[1] if joint.buys_size else joint
@@ -204,5 +205,5 @@ def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
 
 
 def occupied(steps: NDArray[np.int64], length: int) -> int:
-    """How many parts hold some of these steps, which ascend."""
+    """How many parts contain some of these ascending steps."""
     return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))

@@ -1,9 +1,9 @@
 """JointExp: many quantiles by one exponential mechanism, exact on an integer grid.
 
-Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), with a grid in
-place of the continuum, ties treated as sets, and a rank window that makes the cost independent of
-the number of records. Proof and equation numbers: `joint_exp.md` beside this file; the law as a
-value, and draws from it: `joint_exp_law.py`.
+Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), on a grid
+instead of the continuum, with ties treated as sets, and with a window of ranks that makes the cost
+independent of the number of records. The proof, with the same equation numbers, is `joint_exp.md`
+beside this file. The law and draws from it are in `joint_exp_law.py`.
 
     targets   T_k = round(q_k nu),  nu the public size
     utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
@@ -11,10 +11,10 @@ value, and draws from it: `joint_exp_law.py`.
     law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
     floor     B = exp(-c (2R - D)) / (exp(c D) - 1),  D the sensitivity                       (4)
 
-`lo(v)` and `hi(v)` count the records below, and at or below, v. A path is inside when it stays
-within [min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B is what makes
-the window private: it is as large as the most that a neighbor can gain or lose by crossing its
-edge. Rate c = epsilon / (2 sensitivity), less what rounding costs.
+`lo(v)` and `hi(v)` count the records below v, and at or below v. A path is inside if it stays in
+[min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B makes the window
+private: it covers the most that a neighbor can gain or lose by crossing the edge of the window. The
+rate c is epsilon / (2 sensitivity), minus what rounding costs.
 """
 
 import math
@@ -35,32 +35,32 @@ from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
-"""The default reach leaves the floor a chance of at most 2**-64: a matter of use, not privacy."""
+"""With the default reach, the floor has a chance of at most 2**-64; this is for utility only."""
 
 LEAST_SURPLUS_CAP = 64
-"""|E| beyond max(2R, this) counts as outside; any cap of at least 2R is private."""
+"""If |E| exceeds max(2R, this), it counts as outside; any cap of at least 2R is private."""
 
 IRRELEVANT = 128.0
-"""Masses this many nats below the floor need no precision (see "Rounding" in the proof)."""
+"""Masses this many nats below the floor need no precision; see "Rounding" in the proof."""
 
 MOST_STATES = 1 << 27
-"""The most cells (answers times axis length) of a forward pass; data as large are needed to fill
-them, at 40 bytes a cell."""
+"""The most cells (answers times axis length) of a forward pass, at 40 bytes each; only data of that
+size fill them."""
 
 LEAST_RATE = 2.0**-60
-"""A smaller rate is refused, because rounding costs more; but windows must be numbers till then."""
+"""A smaller rate is refused later, because rounding costs more; this keeps windows finite."""
 
 MOST_RATE = 2.0**40
-"""A larger rate changes no answer; beyond about 2**60 its logarithms swallow the scales of gaps."""
+"""A larger rate changes no answer; beyond about 2**60, logarithms would lose the scales of gaps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointExp(WithLaw):
     """All quantiles `q` at once, within one budget.
 
-    `reach` is the half-width R of the rank window; None picks it from public numbers so that the
-    floor is never seen. `size` is the public size nu under add-remove neighbors; without it a
-    release spends a share of its budget on a private count (`COUNT_SHARE`).
+    `reach` is the half-width R of the window of ranks; None chooses it from public numbers so that
+    the floor has no visible effect. `size` is the public size nu under add-remove neighbors.
+    Without it, a release spends a share of its budget on a private count (`COUNT_SHARE`).
     """
 
     name: ClassVar[str] = "joint_exp"
@@ -79,16 +79,16 @@ class JointExp(WithLaw):
 
     @property
     def epsilon(self) -> float:
-        """The range of its privacy loss: all of an epsilon, or what a rho exactly pays for."""
+        """The range of the privacy loss: all of an epsilon, or what a rho exactly pays for."""
         return self.budget.bounded_range()
 
     @property
     def sensitivity(self) -> int:
-        """The most by which one neighbor changes the utility of an answer."""
+        """The most by which a neighbor changes the utility of an answer."""
         return self.neighbors.records
 
     def demand(self, n: int, grid: Grid | None = None) -> Demand:
-        """The records around every target; without a grid, for the largest."""
+        """The records around every target, for a given grid or for the largest one."""
         geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size)
         return Demand(runs=runs(geometry, n))
 
@@ -108,7 +108,7 @@ class JointExp(WithLaw):
         return Geometry(setting, targets, surplus, far, start, stop - start + 1)
 
     def setting(self, public_n: int | None, points: int) -> Setting:
-        """Window, floor, rate and representation; the number of records only where it is public."""
+        """Window, floor, rate and algebra; `public_n` is the number of records if it is public."""
         steps, delta = len(self.q), self.sensitivity
         log_volume = math.log(math.comb(points + steps - 1, steps))
         nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
@@ -135,7 +135,7 @@ class JointExp(WithLaw):
         return Setting(reach, cap, rate, log_floor, log_volume, log_range, algebra)
 
     def _rate(self, rounding: float) -> float:
-        """c of (3): what is left of epsilon after rounding, per unit of utility."""
+        """c of (3): what rounding leaves of epsilon, per unit of utility."""
         if not 4 * rounding <= self.epsilon:
             raise InvalidValue(
                 f"epsilon must be at least four times what rounding may cost here, {rounding:.2g}, "
@@ -143,8 +143,8 @@ class JointExp(WithLaw):
                 "is small, a larger epsilon"
             )
         rate = (self.epsilon - rounding) / (2 * self.sensitivity)
-        # A difference and a quotient err by 2**-52 at most. Seeded answers depend on every bit of
-        # this rate, so it stays as it has always been computed.
+        # A difference and a quotient err by at most 2**-52. Seeded answers depend on every bit of
+        # this rate, so do not change how it is computed.
         return min(rate * (1 - 2.0**-50), MOST_RATE)
 
 
@@ -159,6 +159,6 @@ def _log_expm1(x: float) -> float:
 
 
 def _default_reach(rate: float, delta: int, log_volume: float) -> int:
-    """R of (5): even a window with a single good answer outweighs the floor by 2**64."""
+    """R of (5): even a window with a single good answer has 2**64 times the mass of the floor."""
     needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
     return delta + math.ceil(needed / (2 * rate))

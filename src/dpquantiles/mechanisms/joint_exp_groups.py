@@ -1,8 +1,8 @@
-"""JointExp on many groups at once: the law of each group by itself, the work of all together.
+"""JointExp on many groups at once: each group has its own law, and the work is shared.
 
-Small groups of similar size stand side by side and pass through the kernels together. Groups that
-are large, or whose masses do not fit in doubles, are drawn one by one, which suits them better.
-Proof: `joint_exp_groups.md` beside this file.
+Small groups of similar size pass through the kernels together, one per column. Groups that are
+large, or whose masses do not fit in doubles, are drawn one by one, which is faster for them. Proof:
+`joint_exp_groups.md` beside this file.
 """
 
 import math
@@ -28,17 +28,17 @@ from dpquantiles.views import Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16
-"""Ranks of all columns together that pass through the kernels at once: they stay in the cache."""
+"""The most ranks, over all columns, that pass through the kernels together: they fit the cache."""
 
 ALIKE, SLACK = 1.25, 16
-"""Groups pass together when the largest has at most ALIKE times as many records, and SLACK more."""
+"""Groups pass together if the largest has at most SLACK + ALIKE times the smallest's records."""
 
 LARGE = 4
 """Groups this many times longer than their windows are drawn one by one."""
 
 Answers = tuple[Any, ...]
 GroupAnswers = tuple[list[Answers], list[int | None]]
-"""The answers of every group, and its size as far as that is public."""
+"""The answers of every group, and its size if that is public."""
 
 GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
 
@@ -46,7 +46,7 @@ GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
 def draw_side_by_side(
     mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
 ) -> GroupAnswers:
-    """One draw per group, for public sizes: given, or bought by every group under add-remove."""
+    """One draw per group; under add-remove, sizes are given or every group buys its own."""
     if mechanism.neighbors is Neighbors.SWAP:
         sizes = groups.n
     elif sizes is None:
@@ -59,9 +59,9 @@ def draw_side_by_side(
 def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> list[Answers]:
     """One draw per group, in the order of the quantiles.
 
-    `sizes` are the public sizes of the groups: under swap neighbors their numbers of records. Bits
-    are taken for the groups that are drawn one by one, in their order, and then for those that pass
-    together, from the smallest to the largest, groups of one size in their order.
+    `sizes` are the public sizes of the groups; under swap neighbors, their numbers of records. Bits
+    go first to the groups that are drawn one by one, in their order. Then they go to those that
+    pass together, from the smallest to the largest, and by their order among equal sizes.
     """
     setting = shared_setting(mechanism, groups.grid.size)
     together = _pass_together(setting, groups.n)
@@ -85,13 +85,13 @@ def _sized(mechanism: JointExp, size: int) -> JointExp:
 
 
 def shared_setting(mechanism: JointExp, points: int) -> Setting:
-    """One setting for all groups: that of the largest data set, so that no group's size matters."""
+    """The setting of the largest data set, for all groups, so that no group's size matters."""
     swap = mechanism.neighbors is Neighbors.SWAP
     return mechanism.setting(require.LARGEST_COUNT if swap else None, points)
 
 
 def _longest(setting: Setting) -> int:
-    """The most ranks that an axis has."""
+    """The largest number of ranks on an axis."""
     return 2 * setting.reach + 1 + setting.cap
 
 
@@ -100,7 +100,7 @@ def _pass_together(setting: Setting, n: Ints) -> Bools:
     longest, algebra = _longest(setting), setting.algebra
     if not isinstance(algebra, ScaledDoubles):
         return np.zeros(len(n), dtype=bool)
-    # Rounding is paid for as long as a chain of sums is no longer than in the other kernels.
+    # Rounding is paid for if chains of sums are no longer here than in the other kernels.
     run = algebra.run_length(setting.rate)
     most = LARGE * longest + SLACK
     runs = -(-most // run)
@@ -109,7 +109,7 @@ def _pass_together(setting: Setting, n: Ints) -> Bools:
 
 
 def _chunks(which: Ints, n: Ints) -> Iterator[Ints]:
-    """Groups from the smallest to the largest, cut where sizes differ or the cache is full."""
+    """Chunks of groups, from the smallest to the largest, of similar size and limited length."""
     order = which[np.argsort(n[which], kind="stable")]
     sizes, start = n[order], 0
     while start < len(order):
@@ -121,18 +121,18 @@ def _chunks(which: Ints, n: Ints) -> Iterator[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The laws of groups side by side, and one draw from each."""
+    """The laws of several groups, one per column, and a draw from each."""
 
     setting: Setting
     points: int
     columns: Columns
     surplus: Ints
     far: Bools
-    """Groups whose size is so far from the stated one that only the floor is left."""
+    """Groups whose number of records is so far from the stated size that only the floor is left."""
 
     @classmethod
     def of(cls, setting: Setting, q: Floats, groups: Groups, chunk: Ints, sizes: Ints) -> "Batch":
-        """The groups of a chunk, for ascending quantiles."""
+        """The laws of the groups of a chunk, for ascending quantiles."""
         n = groups.n[chunk]
         far = np.abs(n - sizes) > setting.cap
         sizes = np.where(far, n, sizes)
@@ -148,11 +148,11 @@ class Batch:
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The masses."""
+        """The masses of the forward pass."""
         return forward(self.columns, self.factors)
 
     def ends(self) -> Floats:
-        """Mass of whole answers by the rank of their last cut."""
+        """The mass of whole answers by the rank of their last cut."""
         last = self.steps[-1]
         ranks = last.first + np.arange(len(last.total))[:, None]
         errors = ranks - self.columns.targets[-1]
@@ -160,7 +160,7 @@ class Batch:
         return np.where(self.far, 0.0, last.total * self.factors.fall[away])
 
     def log_window(self) -> Floats:
-        """log of the mass of all answers whose path is inside, by group."""
+        """The log mass of all answers whose path is inside, by group."""
         return np.asarray(np.log(self.ends().sum(axis=0)) - math.log(self.factors.one))
 
     def draw(self, bits: Bits) -> Ints:
@@ -181,7 +181,7 @@ class Batch:
 
 
 def _side_by_side(groups: Groups, chunk: Ints) -> Ints:
-    """Column c: -1, the sorted steps of a group, and the grid's size down to the last row."""
+    """Column c has -1, the sorted steps of group c, and then the grid's size to the last row."""
     n = groups.n[chunk]
     rows = np.arange(int(n.max()) + 2)[:, None]
     index = groups.starts[chunk] + rows - 1

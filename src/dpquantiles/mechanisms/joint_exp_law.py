@@ -1,6 +1,6 @@
 """The law of JointExp on one data set: the probability of every answer, and exact draws.
 
-Equation numbers are those of `joint_exp.py`, and of the proof, `joint_exp.md`.
+Equation numbers are those of `joint_exp.py` and of the proof `joint_exp.md`.
 """
 
 import math
@@ -18,45 +18,45 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.mechanism import steps_of
+from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import merged
 
 
 class Setting(NamedTuple):
-    """All that follows from public numbers alone."""
+    """The parameters that follow from public numbers alone."""
 
     reach: int
     cap: int
-    """|E| beyond this counts as outside."""
+    """If |E| exceeds this, it counts as outside."""
     rate: float
     log_floor: float
     log_volume: float
     log_range: float
-    """Logarithms of masses that matter are at most this far from zero."""
+    """The logarithms of masses that matter are at most this far from zero."""
     algebra: Algebra
 
 
 class Geometry(NamedTuple):
-    """Where the axis lies; under add-remove this depends on n, as the law itself does."""
+    """The position of the axis; under add-remove it depends on n, like the law itself."""
 
     setting: Setting
     targets: Ints
     surplus: int
     far: bool
-    """|E| is over the cap: no path counts as inside, only the floor is left."""
+    """Whether |E| exceeds the cap: then no path counts as inside, and only the floor is left."""
     start: int
     length: int
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
-    """The records on both sides of every rank of every axis, merged."""
+    """The positions of the records on both sides of every rank of every axis, merged."""
     first = geometry.targets + geometry.start
     return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
 
 
 def _records(view: SortedView, geometry: Geometry) -> Ints:
-    """Row k: the records around the ranks of step k+1, -1 before the first, size after the last."""
+    """Row k has the records around the ranks of step k+1, -1 before all, and the size after all."""
     n, width = view.n, geometry.length + 1
     fetched = runs(geometry, n)
     steps = view.order_statistics(Demand(runs=fetched).index)
@@ -75,7 +75,7 @@ def _records(view: SortedView, geometry: Geometry) -> Ints:
 
 @dataclass(frozen=True)
 class JointExpLaw:
-    """The law (3) of JointExp on one data set: probabilities, and exact draws by walking back."""
+    """The law (3) of JointExp on one data set."""
 
     grid: Grid
     geometry: Geometry
@@ -96,12 +96,12 @@ class JointExpLaw:
 
     @property
     def setting(self) -> Setting:
-        """The public part of its geometry."""
+        """The public part of the geometry."""
         return self.geometry.setting
 
     @cached_property
     def log_window(self) -> float:
-        """log of the mass of all answers whose path is inside."""
+        """The log mass of all answers whose path is inside."""
         if self.geometry.far:
             return -math.inf
         algebra = self.setting.algebra
@@ -109,7 +109,7 @@ class JointExpLaw:
 
     @property
     def log_uniform(self) -> float:
-        """log of the mass of the floor: B times the number of answers."""
+        """The log mass of the floor: B times the number of possible answers."""
         return self.setting.log_floor + self.setting.log_volume
 
     def log_probability(self, values: Sequence[Any]) -> float:
@@ -124,12 +124,10 @@ class JointExpLaw:
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        steps = np.empty(len(self.order), dtype=np.int64)
-        steps[self.order] = self._draw_steps(bits)
-        return tuple(self.grid.decode(steps))
+        return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
     def _utility(self, answer: Ints) -> float:
-        """(1), or -inf when the path leaves the window; ranks outside it need not be known."""
+        """(1), or -inf if the path leaves the window; ranks outside it are not needed."""
         start, length = self.geometry.start, self.geometry.length
         path, cost = 0, 0
         if self.geometry.far:
@@ -146,7 +144,7 @@ class JointExpLaw:
 
     @cached_property
     def _ends(self) -> Floats:
-        """Mass of the whole answer by the error of its last cut."""
+        """The mass of whole answers by the error of their last cut."""
         errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
         away = self.setting.algebra.factor(
             self.setting.rate * np.abs(errors - self.geometry.surplus)

@@ -1,8 +1,8 @@
-"""Many quick draws of JointExp at once, for plans: one data set and many draws, or many of each.
+"""Many quick draws of JointExp at once, for plans: from one data set, or from many.
 
-The masses and walks are those of the kernels for many data sets. A plan needs no secrecy: masses
-are rescaled at every step, so that small ones may underflow, and the axis of errors is only as long
-as draws ever go. It is lengthened until they stay away from its ends.
+The masses and walks are those of the kernels for many data sets. A plan has nothing to protect. So
+masses are rescaled at every step, and small ones may underflow. The axis of errors is only as long
+as needed: it is lengthened until draws stay away from its ends.
 """
 
 import math
@@ -20,74 +20,74 @@ from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import Ints, merged
 
 PROBES = 16
-"""How many of many data sets show how long the axis of errors must be."""
+"""How many data sets are tried first, to see how long the axis of errors must be."""
 
 LONGEST_AXIS, LONGEST_BATCH_AXIS = 4096, 1024
-"""The longest axes to start with, for one data set and for many."""
+"""The longest axes to start with: for one data set, and for many."""
 
 ENDLESS_AXIS = 1 << 16
-"""An axis of so many cells is not lengthened any more, however near its ends draws come."""
+"""An axis of this many cells is not lengthened any more."""
 
 MOST_CELLS = 1 << 22
-"""Cells of the masses of a batch: about a quarter of a gigabyte."""
+"""The most cells of the masses of a batch: about a quarter of a gigabyte."""
 
 MOST_WALKED = 1 << 24
-"""Cells that draws choose among at once: about half a gigabyte."""
+"""The most cells that draws choose among at once: about half a gigabyte."""
 
 ALGEBRA = ScaledDoubles(log_scale=0.0, ramp=600.0)
-"""Rescaled masses are at most one, so that scans may raise them by this much."""
+"""Rescaled masses are at most one, so scans may raise them by this many nats."""
 
 LEAST_MASS = 1e-250
-"""Whole answers of less mass have lost their precision."""
+"""Whole answers with less mass have lost their precision."""
 
 
 class ReferenceView(SortedView, Protocol):
-    """A sorted view of made-up records, which offers more than one of real records."""
+    """A sorted view of made-up records, with more methods than a view of real records."""
 
     @property
     def seed(self) -> int:
-        """The seed of everything that is drawn on these records."""
+        """The seed of all draws on these records."""
 
     @property
     def labels(self) -> int:
-        """Into how many labels every step is cut, to tell tied records apart."""
+        """The number of labels per step, which tell tied records apart."""
 
     @property
     def points(self) -> int:
-        """How many steps there are, labels included."""
+        """The size of the grid, counted in labels."""
 
     @property
     def contrast(self) -> float:
-        """The logarithm of the room between clusters of records over that inside them."""
+        """The log of the ratio of the room between clusters to the room inside them."""
 
     @property
     def outside(self) -> float:
-        """The logarithm of the room around all records over that between them."""
+        """The log of the ratio of the room around all records to the room between them."""
 
     def resized(self, n: int) -> Self:
         """The same shape with another number of records."""
 
     def told_apart(self, labels: int) -> Self:
-        """The same records, with so many labels for every step."""
+        """The same records, with this many labels per step."""
 
     def below(self, steps: Ints) -> Ints:
         """How many records lie below each step."""
 
     def occupied(self, length: int) -> int:
-        """How many runs of so many steps hold records."""
+        """How many runs of `length` steps contain records."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordRuns:
-    """Runs of records of a reference on runs of its steps: each is a data set of its own."""
+    """Parts of a reference: runs of its records on runs of its steps, each a separate data set."""
 
     view: ReferenceView
     start: Ints
     stop: Ints
-    """The positions of the records, the last one excluded."""
+    """The positions of the records; `stop` is excluded."""
     low: Ints
     high: Ints
-    """The steps, the last one included."""
+    """The steps; `high` is included."""
 
     @classmethod
     def whole(cls, view: ReferenceView) -> "RecordRuns":
@@ -96,7 +96,7 @@ class RecordRuns:
 
     @classmethod
     def between(cls, view: ReferenceView, low: Ints, high: Ints, *, last: bool) -> "RecordRuns":
-        """The records from low up to high, which the last run includes."""
+        """The records from `low` to below `high`; the last run also has those at `high`."""
         start, stop = view.below(low), view.below(high)
         return cls(view, start, np.full_like(stop, view.n) if last else stop, low, high)
 
@@ -106,7 +106,7 @@ class RecordRuns:
         return self.stop - self.start
 
     def columns(self, targets: Ints, axis: range, chosen: Ints) -> Columns:
-        """The chosen data sets side by side, with the same targets and axis of errors for all.
+        """The chosen data sets, one per column, with the same targets and axis of errors.
 
         Records that are on no axis are left out, and ranks are counted without them.
         """
@@ -127,7 +127,7 @@ class RecordRuns:
 
 
 class Trial(NamedTuple):
-    """Row w: the answers of draw w as steps; and the least and the largest error of their cuts."""
+    """The answers of draw w as steps in row w, and the smallest and largest error of all cuts."""
 
     steps: Ints
     lowest: int
@@ -136,7 +136,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JointDraws:
-    """Draws of JointExp at one rate, around the same targets in all data sets.
+    """Draws of JointExp with the same rate and targets on all data sets.
 
     `size` is the public size of every data set, which may differ from its number of records.
     """
@@ -148,9 +148,9 @@ class JointDraws:
     bits: random.Random
 
     def draw(self, which: Ints) -> Ints:
-        """One draw from each data set that `which` names: steps from the lower end of its run.
+        """One draw from each data set in `which`, as steps from the lower end of its run.
 
-        Of many data sets, a few show first how long the axis must be.
+        With many data sets, a few are tried first to see how long the axis must be.
         """
         n, surplus = self.runs.n, self.runs.n - self.size
         deepest, highest = -int(self.targets.max()), int(n.max() - self.targets.min())
@@ -171,11 +171,12 @@ class JointDraws:
                 tried = which
 
     def _half_axis(self) -> int:
-        """How far errors may go: some decays, and on uneven data as far as all answers together
-        would for the room between clusters, where that can be afforded.
+        """How large errors may be at first.
 
-        Where the room around all records may be worth leaving them for, errors may go all the way:
-        there its logarithm exceeds half of what every answer pays for that.
+        They may be a few decays. On uneven data they may be as large as the room between clusters
+        could make them for all answers together, if memory allows. If the room around all records
+        is so large that answers may leave the records, errors may go all the way: then its
+        logarithm exceeds half of what every answer pays for that.
         """
         rate, m, view = self.rate, len(self.targets), self.runs.view
         most_records = float(self.runs.n.max())
@@ -187,7 +188,7 @@ class JointDraws:
         return math.ceil(far / rate)
 
     def _try(self, which: Ints, axis: range) -> Trial:
-        """Draws on one axis, in batches of data sets and of draws that fit in memory."""
+        """Draw with a given axis, in batches of data sets and draws that fit in memory."""
         data, own = np.unique(which, return_inverse=True)
         size = max(1, MOST_CELLS // (len(self.targets) * len(axis)))
         trials: list[Trial] = []
@@ -215,7 +216,7 @@ class JointDraws:
 def _last_ranks(columns: Columns, factors: Factors, step: Step, surplus: Ints) -> Floats:
     """The weight of every rank of the last cut.
 
-    Where the price of the surplus would leave no mass, it is not charged.
+    The price of the surplus is left out if it would leave no mass.
     """
     ranks = step.first + np.arange(len(step.total))[:, None]
     away = np.abs(ranks - columns.targets[-1] - surplus)

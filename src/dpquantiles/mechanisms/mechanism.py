@@ -1,4 +1,4 @@
-"""What every mechanism is: public numbers, a budget among them, that turn a view into a release."""
+"""The base class of all mechanisms, their profiles, and the laws of their answers."""
 
 import math
 from abc import ABC, abstractmethod
@@ -20,29 +20,29 @@ from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
 MOST_PERMUTED = 16
-"""The most answers of which the sum is made: its cost is 2**m."""
+"""The most answers for a sum over permutations, whose cost is 2**m."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What a mechanism can do, for people and programs that choose one."""
+    """The abilities of a mechanism, for people and programs that choose one."""
 
     kinds: tuple[str, ...]
-    """Budgets that it can meet: "pure", "approximate", "concentrated"."""
+    """The kinds of budgets that it can meet: "pure", "approximate", "concentrated"."""
     neighbors: tuple[str, ...]
     cost: str
-    """Time after selection, in m quantiles, n records and the reach R."""
+    """The time after selection, for m quantiles, n records and reach R."""
     when: str
     """One line on when to use it."""
     needs_bounds: bool = False
     uses_size: bool = True
-    """Whether add-remove neighbors want a public size, stated or bought."""
+    """Whether it needs a public size, stated or bought, under add-remove neighbors."""
     size_share: float = COUNT_SHARE
-    """The share of a budget that buys it."""
+    """The share of a budget that buys the size."""
     research_only: bool = False
 
     def objection(self, name: str, budget: Guarantee) -> str:
-        """Why the mechanism of this name cannot meet a budget; nothing when it can."""
+        """Why the mechanism of this name cannot meet a budget; empty if it can."""
         if budget.kind not in self.kinds:
             kinds = _listed(self.kinds)
             return (
@@ -57,7 +57,7 @@ class Profile:
         return ""
 
     def spent(self, budget: Guarantee) -> Guarantee:
-        """What a mechanism spends of a budget: no delta unless it needs one."""
+        """The part of a budget that the mechanism spends: no delta unless it needs one."""
         stated = budget.without_delta if PureDP.kind in self.kinds else budget
         return replace(stated, research_only=self.research_only, unit=None, within=())
 
@@ -67,7 +67,7 @@ def _listed(options: tuple[str, ...]) -> str:
 
 
 def require_size(size: int | None, neighbors: Neighbors) -> int | None:
-    """A public number of records, if any, which only add-remove neighbors leave to be stated."""
+    """Check a public number of records, which may be stated only under add-remove neighbors."""
     if size is None:
         return None
     if neighbors is Neighbors.SWAP:
@@ -82,8 +82,8 @@ def require_size(size: int | None, neighbors: Neighbors) -> int | None:
 class Mechanism(ABC):
     """Quantiles `q` within a budget.
 
-    `size` is a public number of records for add-remove neighbors. A mechanism that uses one and is
-    given none buys it with a share of the budget.
+    `size` is the public number of records under add-remove neighbors. A mechanism that needs it
+    and is given none buys one with a share of the budget.
     """
 
     name: ClassVar[str]
@@ -106,29 +106,29 @@ class Mechanism(ABC):
         object.__setattr__(self, "size", self._checked_size())
 
     def _checked_size(self) -> int | None:
-        """The public size, if there is one to state."""
+        """The stated size, if there is one and it may be stated."""
         if self.size is not None and not self.profile.uses_size:
             raise InvalidValue(f"size must be left out: no public size is used, got {self.size!r}")
         return require_size(self.size, self.neighbors)
 
     @property
     def neighbors(self) -> Neighbors:
-        """For which neighbors the budget is stated."""
+        """The neighbors that the budget refers to."""
         return self.budget.neighbors
 
     @property
     def guarantee(self) -> Guarantee:
-        """What every release promises."""
+        """The guarantee of every release."""
         return self.budget
 
     @property
     def buys_size(self) -> bool:
-        """Whether a release pays for the number of records."""
+        """Whether a release buys the number of records."""
         protected = self.neighbors is Neighbors.ADD_REMOVE
         return protected and self.profile.uses_size and self.size is None
 
     def public_size(self, n: int) -> int:
-        """The number of records where it is public, else the stated size."""
+        """The number of records if it is public, else the stated size."""
         if self.neighbors is Neighbors.SWAP:
             return n
         if self.size is None:
@@ -140,7 +140,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def demand(self, n: int, grid: Grid) -> Demand:
-        """What it will ask of a view."""
+        """What the mechanism will read from a view."""
 
     @abstractmethod
     def release(self, view: SortedView, bits: Bits) -> Release:
@@ -149,9 +149,10 @@ class Mechanism(ABC):
     def released(
         self, view: SortedView, bits: Bits, values: Sequence[Any], **provenance: object
     ) -> Release:
-        """Answers as a release; seeded bits give one without a guarantee.
+        """Make a release of answers; seeded bits give one without a guarantee.
 
-        `provenance` must hold public numbers only: under add-remove not the number of records.
+        `provenance` must contain public numbers only. Under add-remove neighbors, the number of
+        records is not one of them.
         """
         private = entropy.is_private(bits)
         return Release(
@@ -170,7 +171,7 @@ class Mechanism(ABC):
 
 
 class Law(Protocol):
-    """The distribution of a mechanism's answers on given data."""
+    """The distribution of a mechanism's answers on a given data set."""
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability that exactly these values are released."""
@@ -180,23 +181,23 @@ class Law(Protocol):
 
 
 class WithLaw(Mechanism):
-    """A mechanism that states the law of its answers, and draws from it."""
+    """A mechanism that knows the law of its answers, and draws from it."""
 
     @abstractmethod
     def law(self, view: SortedView) -> Law:
         """The exact distribution of the answers, given a public size."""
 
     def priced(self, size: int = 0) -> tuple[PrivateCount, Self]:
-        """The private count that buys a size, and the mechanism of this size at what is left."""
+        """The private count that buys a size, and this mechanism with the rest of the budget."""
         count, rest = self.budget.split(self.profile.size_share)
         return PrivateCount(budget=count), replace(self, budget=rest, size=size)
 
     def sized(self, view: SortedView, bits: Bits) -> Self:
-        """This mechanism with a public size, bought by a private count where needed."""
+        """This mechanism with a public size, which is bought if needed."""
         if not self.buys_size:
             return self
         count, priced = self.priced()
-        # Refuse what cannot work at any size before bits are drawn.
+        # If this cannot work at any size, raise before bits are drawn.
         priced.demand(0, view.grid)
         return replace(priced, size=count.draw(view.n, bits))
 
@@ -208,12 +209,21 @@ class WithLaw(Mechanism):
         return self.released(view, bits, values, **sized.public_numbers(view.n), **share)
 
     def public_numbers(self, n: int) -> dict[str, object]:
-        """What a release says beside its answers."""
+        """The numbers that a release states beside its answers."""
         return {"size": self.public_size(n)}
 
 
+def values_in_order(
+    grid: Grid, ascending: Sequence[int] | NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[Any, ...]:
+    """The values of ascending steps, in the order of the quantiles, which `order` sorts."""
+    steps = np.empty(len(order), dtype=np.int64)
+    steps[order] = ascending
+    return tuple(grid.decode(steps))
+
+
 def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]:
-    """Answers as the steps that they stand for, for a law to be asked about; `count` of them."""
+    """Convert `count` answers to steps; they must be grid points."""
     if len(values) != count:
         raise InvalidValue(f"values must be {count} answers, got {len(values)}")
     numbers = [grid.kind.number(value, "values") for value in values]
@@ -224,12 +234,12 @@ def steps_of(grid: Grid, values: Sequence[Any], count: int) -> NDArray[np.int64]
 
 
 def log_probability_in_order(chances: Floats, repeats: Sequence[int]) -> float:
-    """The log probability of independent answers that were put in order:
+    """The log probability of independent answers that were sorted:
 
         log of  sum over permutations s of prod_k P_k[o_s(k)] / prod of repeats!
 
-    Entry (k, i) of `chances` is log P_k[o_i] for ascending answers o, of which equal ones come in
-    groups of so many `repeats`: a vector of answers is counted once for each order of equal ones.
+    Entry (k, i) of `chances` is log P_k[o_i] for ascending answers o. `repeats` are the numbers of
+    equal answers; the sum counts a vector once for each order of equal answers.
     """
     if len(chances) > MOST_PERMUTED:
         raise InvalidValue(
@@ -240,9 +250,9 @@ def log_probability_in_order(chances: Floats, repeats: Sequence[int]) -> float:
 
 
 def _log_permanent(chances: Floats) -> float:
-    """log of the sum over permutations of the product of entries, row by row over sets of columns.
+    """The log of the sum over permutations of products of entries.
 
-    All terms are positive, so no precision is lost.
+    It is computed row by row over sets of columns. All terms are positive, so no precision is lost.
     """
     m = len(chances)
     sets = np.arange(1 << m)

@@ -1,9 +1,9 @@
-"""PrivateKeys: which groups there are, and about how large, by counts with truncated noise.
+"""PrivateKeys: select the groups to release, and their rough sizes, with truncated noise.
 
-A group with n > 0 records gets the noisy count n + z, where z is drawn from -k .. k with
-probability proportional to exp(-epsilon |z|), and is released when the count is above k. A group
-without records is never released. k is the least number at which the noise takes its largest value
-with a probability of at most delta:
+A group with n > 0 records gets the noisy count n + z, where z in -k .. k has a probability
+proportional to exp(-epsilon |z|). The group is released if the count is above k. A group without
+records is never released. k is the smallest number such that the noise has its largest value with a
+probability of at most delta:
 
     P[z = k] = exp(-epsilon k) (1 - r) / (1 + r - 2 r^(k+1)) <= delta,  r = exp(-epsilon)     (1)
 
@@ -34,7 +34,7 @@ from dpquantiles.privacy.conversions import SAFE
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateKeys:
-    """A selection of groups under add-remove neighbors."""
+    """A private selection of groups under add-remove neighbors."""
 
     budget: ApproxDP
 
@@ -47,7 +47,7 @@ class PrivateKeys:
 
     @classmethod
     def bought(cls, budget: ApproxDP) -> "tuple[PrivateKeys, Guarantee]":
-        """A selection for a share of epsilon and all of delta, and what is left of epsilon."""
+        """A selection for a share of epsilon and all of delta, and the epsilon that is left."""
         part, rest = budget.split(COUNT_SHARE)
         return cls(budget=budget.at(part.amount)), rest.without_delta
 
@@ -58,7 +58,7 @@ class PrivateKeys:
 
     @property
     def guarantee(self) -> ApproxDP:
-        """(epsilon, delta)-differential privacy for add-remove neighbors."""
+        """(epsilon, delta)-differential privacy under add-remove neighbors."""
         return self.budget
 
     @property
@@ -73,7 +73,7 @@ class PrivateKeys:
         return high
 
     def log_chance(self, k: int) -> float:
-        """log of (1): the probability of the largest noise."""
+        """The log probability (1) of the largest noise."""
         r = math.exp(-self.epsilon)
         tail = -2 * r * math.expm1(-self.epsilon * k)
         # 1 + r - 2 r^(k+1) = (1 - r) + 2 r (1 - r^k), a sum of positive numbers.
@@ -81,7 +81,7 @@ class PrivateKeys:
         return -self.epsilon * k + math.log(apart) - math.log(apart + tail)
 
     def draw(self, n: NDArray[np.int64], bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which groups with these numbers of records are released, and their noisy counts."""
+        """Draw which groups with n records are released, and their noisy counts."""
         k = self.threshold
         noise = truncated(bits, Fraction(self.epsilon), k, len(n))
         released = np.flatnonzero((n > 0) & (n + noise > k))
@@ -89,12 +89,13 @@ class PrivateKeys:
 
 
 def truncated(bits: Bits, rate: Fraction, k: int, count: int) -> NDArray[np.int64]:
-    """`count` integers z of -k .. k with probability proportional to exp(-rate |z|), by rejection.
+    """`count` integers z in -k .. k with probability proportional to exp(-rate |z|), by rejection.
 
-    Where that is nearly even, even ones are proposed: hardly any of a Laplace's would be so small.
+    Proposals are discrete Laplace. If the distribution is nearly uniform, they are uniform, because
+    hardly any Laplace number would be small enough.
     """
     if rate * k < 1:
-        return np.array([_nearly_even(bits, rate, k) for _ in range(count)], dtype=np.int64)
+        return np.array([_nearly_uniform(bits, rate, k) for _ in range(count)], dtype=np.int64)
     drawn, left = np.zeros(count, dtype=np.int64), np.arange(count)
     while len(left):
         drawn[left] = discrete_laplaces(bits, rate, len(left))
@@ -102,7 +103,7 @@ def truncated(bits: Bits, rate: Fraction, k: int, count: int) -> NDArray[np.int6
     return drawn
 
 
-def _nearly_even(bits: Bits, rate: Fraction, k: int) -> int:
+def _nearly_uniform(bits: Bits, rate: Fraction, k: int) -> int:
     while True:
         z = below(bits, 2 * k + 1) - k
         if bernoulli_exp(bits, rate * abs(z)):

@@ -1,29 +1,30 @@
-"""RecursiveJointExp: a tree of JointExps, each on the records between answers found before.
+"""RecursiveJointExp: a tree of JointExps, each on the records between two earlier answers.
 
-The quantiles cut the records into m + 1 cells. A public tree with L levels groups the cells: the
-root finds a few cuts by one JointExp, the nodes below find those inside each group, and so on.
+The quantiles cut the records into m + 1 cells. A public tree with L levels groups the cells. A
+JointExp at the root draws a few cuts, the nodes below it draw the cuts inside each group, and so
+on.
 
     targets   T_0 = 0,  T_k = round(q_k nu),  T_{m+1} = nu,  nu the public size                (1)
-    node      cuts k_0 < k_1 < ... < k_b; the ends o_{k_0}, o_{k_b} are known, it finds the others
+    node      cuts k_0 < k_1 < ... < k_b; given the ends o_{k_0} and o_{k_b}, it draws the others
     records   those with o_{k_0} <= x < o_{k_b}, to the end of the data for the last node      (2)
     law       JointExp for add-remove neighbors, with the nominal size T_{k_b} - T_{k_0} as its
               public size, targets T_{k_i} - T_{k_0}, on the grid points o_{k_0} .. o_{k_b}    (3)
 
-By (2) a record is in one node of each level at most, and the true sizes of nodes enter only as the
-end error of (3), so one record costs the epsilon of one JointExp per level, and a swap that of two:
+By (2) a record is in at most one node of each level. The true sizes of nodes enter only through the
+end error of (3). So a record costs the epsilon of one JointExp per level, and a swap that of two:
 
     each JointExp has   epsilon / L  (add-remove)   or   epsilon / (2 L)  (swap)               (4)
 
-Of a rho, epsilon / L is the largest range of privacy loss whose price is at most rho / L.
+For a rho, epsilon / L is the largest range of privacy loss that costs at most rho / L.
 
-Ties would all fall on one side of a cut and spoil the sizes of both parts, so records are told
-apart first: the j-th of the records that share a grid point gets the j-th label of a fixed public
-sequence, van der Corput's 0, 1/2, 1/4, 3/4, 1/8, ..., and everything above runs on
+Tied records would all fall on one side of a cut and spoil the sizes of both parts. So labels tell
+them apart first. The j-th of the records that share a grid point gets the j-th label of a fixed
+public sequence, van der Corput's 0, 1/2, 1/4, 3/4, 1/8, .... Everything above uses
 
     steps     2**b x + 2**b label(j),   j = 0, 1, 2, ... among the records at x                (5)
 
-One record more at x is one step more among (5), so neighbors stay neighbors. Labels are dropped
-from what is released. Proof: `recursive_joint_exp.md` beside this file.
+One more record at x is one more step in (5), so neighbors stay neighbors. Answers are released
+without labels. Proof: `recursive_joint_exp.md` beside this file.
 """
 
 import itertools
@@ -42,29 +43,29 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of, values_in_order
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints
 
 MOST_ALONE = 24
-"""Up to this many cells are found by one JointExp."""
+"""Up to this many cells, one JointExp draws all cuts."""
 
 MOST_FAN = 12
-"""More cells get as many levels as leave nodes with this many at most."""
+"""With more cells, there are enough levels that a node has at most this many."""
 
 MOST_SUMMED = 1 << 16
-"""The most vectors of labels over which `log_probability` adds up."""
+"""The most vectors of labels that `log_probability` sums over."""
 
 
 class Node(NamedTuple):
-    """The cuts that one JointExp finds, between two that are known, and the nodes between them."""
+    """The cuts of one JointExp, first and last included, and the nodes between neighboring cuts."""
 
     cuts: tuple[int, ...]
     children: "tuple[Node | None, ...]"
 
     def nodes(self) -> "Iterator[Node]":
-        """This node and all below it."""
+        """This node and all nodes below it."""
         yield self
         for child in self.children:
             if child:
@@ -98,7 +99,7 @@ class RecursiveJointExp(WithLaw):
 
     @staticmethod
     def parts(m: int) -> int:
-        """L, the number of levels: measured to be best on normal data."""
+        """L, the number of levels; this choice was the best in measurements on normal data."""
         if m < MOST_ALONE:
             return 1
         return next(levels for levels in itertools.count(2) if MOST_FAN**levels > m)
@@ -118,7 +119,7 @@ class RecursiveJointExp(WithLaw):
 
     @property
     def node_budget(self) -> PureDP:
-        """(4): a swap changes the records of two nodes of a level."""
+        """The budget (4) of a node: a swap changes the records of two nodes of a level."""
         epsilon = self.each / self.neighbors.records
         return PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
 
@@ -133,7 +134,7 @@ class RecursiveJointExp(WithLaw):
         )
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
-        """All records: where it looks next depends on what it found."""
+        """All records, because every node depends on earlier answers."""
         return Demand.everything(n)
 
     def law(self, view: SortedView) -> "RecursiveLaw":
@@ -142,19 +143,19 @@ class RecursiveJointExp(WithLaw):
         targets = [0, *np.rint(np.sort(self.q) * nu).astype(np.int64).tolist(), nu]
         told_apart = ToldApart.of(view, nu)
         nodes = {node: self.node_mechanism(node, targets) for node in self.tree.nodes()}
-        # What is too large is refused before any draw. A size may be bought, and must not decide:
-        # unless it is that of the records, labels count as if they took all bits that there are.
+        # A request that is too large must fail before any draw. A bought size must not decide about
+        # that, so under add-remove neighbors labels count as if they used all available bits.
         swap = self.neighbors is Neighbors.SWAP
         largest = told_apart.grid if swap else StepGrid(max(view.grid.size, MOST_STEPS))
         for mechanism in nodes.values():
             mechanism.demand(0, largest)
-        order = tuple(np.argsort(self.q, kind="stable").tolist())
+        order = np.argsort(self.q, kind="stable")
         return RecursiveLaw(view.grid, told_apart, self.tree, nodes, order)
 
 
 @dataclass(frozen=True)
 class StepGrid:
-    """A grid whose values are its steps."""
+    """A grid whose values are its own steps."""
 
     size: int
     kind: ClassVar[Kind] = INTEGER
@@ -171,9 +172,10 @@ class StepGrid:
 
 @dataclass(frozen=True, eq=False)
 class ToldApart:
-    """The records of a view as distinct steps (5) of a finer grid, in order.
+    """The records of a view as distinct steps (5) of a finer grid.
 
-    Labels follow from how many records share a step, so that only what is asked for is fetched.
+    Labels follow from the number of records that share a step, so only requested records are
+    fetched.
     """
 
     view: SortedView
@@ -182,9 +184,9 @@ class ToldApart:
 
     @classmethod
     def of(cls, view: SortedView, nu: int) -> "ToldApart":
-        """Labels for about nu records that share a grid point, as far as the steps fit 62 bits.
+        """Provide labels for about nu records on one grid point, as far as steps fit in 62 bits.
 
-        When labels run out they repeat; the largest grids have a single one.
+        If there are too few labels, they repeat; the largest grids have only one.
         """
         room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
         shift = min(max(1, nu.bit_length()), room)
@@ -214,12 +216,12 @@ class ToldApart:
         return lower, upper
 
     def _labels(self, shared: int) -> Ints:
-        """The labels of so many records that share a step, in ascending order."""
+        """The labels of `shared` records on the same step, in ascending order."""
         return np.sort(van_der_corput(np.arange(shared), self.shift))
 
 
 def _by_size(sizes: Ints) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Each size that occurs, and where."""
+    """Each size that occurs, and where it occurs."""
     for size in np.unique(sizes).tolist():
         yield size, sizes == size
 
@@ -234,19 +236,18 @@ def van_der_corput(index: Ints, bits: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class RecursiveLaw:
-    """The law of the tree on one data set; cuts are steps (5), answers are cuts without labels."""
+    """The law of the tree on one data set; cuts are steps (5), answers have no labels."""
 
     grid: Grid
     records: ToldApart
     tree: Node
     nodes: dict[Node, JointExp]
-    order: tuple[int, ...]
+    order: Ints
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        steps = np.empty(len(self.order), dtype=np.int64)
-        steps[list(self.order)] = np.array(self.draw_cuts(bits)) >> self.records.shift
-        return tuple(self.grid.decode(steps))
+        steps = np.array(self.draw_cuts(bits)) >> self.records.shift
+        return values_in_order(self.grid, steps, self.order)
 
     def draw_cuts(self, bits: Bits) -> tuple[int, ...]:
         """One draw of all cuts, in ascending order."""
@@ -257,15 +258,15 @@ class RecursiveLaw:
         return tuple(cuts[k + 1] for k in range(len(self.order)))
 
     def node_law(self, node: Node, low: int, high: int) -> JointExpLaw:
-        """(3), on the records (2) between two cuts."""
+        """The law (3) of a node on the records (2) between two cuts."""
         last = node.cuts[-1] == len(self.order) + 1
         (start, stop), _ = self.records.ranks(np.array([low, high]))
         part = PartView(self.records, int(start), self.records.n if last else int(stop), low, high)
         return self.nodes[node].law(part)
 
     def log_probability(self, values: Sequence[Any]) -> float:
-        """The log probability that exactly these values are released: a sum over all labels."""
-        steps = steps_of(self.grid, values, len(self.order))[list(self.order)].tolist()
+        """The log probability that exactly these values are released, summed over all labels."""
+        steps = steps_of(self.grid, values, len(self.order))[self.order].tolist()
         labels = range(1 << self.records.shift)
         if len(labels) ** len(steps) > MOST_SUMMED:
             raise InvalidValue(
@@ -277,7 +278,7 @@ class RecursiveLaw:
         return float(np.logaddexp.reduce(logs))
 
     def log_probability_of_cuts(self, cuts: Sequence[int]) -> float:
-        """The log probability of these cuts, in ascending order: a product over the nodes."""
+        """The log probability of these ascending cuts: a product over the nodes."""
         if any(a > b for a, b in itertools.pairwise(cuts)):
             return -math.inf
         ends_and_cuts = (0, *cuts, self.records.grid.size - 1)
@@ -289,6 +290,6 @@ class RecursiveLaw:
 
     @cached_property
     def _remembered(self) -> Any:
-        """What a node says of its cuts, each question answered once."""
+        """A cached function for the log probability of the cuts of a node."""
         node_law = cache(self.node_law)
         return cache(lambda node, low, high, cuts: node_law(node, low, high).log_probability(cuts))

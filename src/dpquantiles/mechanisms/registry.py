@@ -1,7 +1,7 @@
-"""The mechanisms by name: what each needs to be built, planned and drawn by group.
+"""The registry: all mechanisms by name, and how each is built, planned and drawn by group.
 
-One `Registration` makes a mechanism available. Everything but its class has a default that is right
-for any mechanism, so a registration says more only where something better exists.
+One `Registration` makes a mechanism available. Everything but its class has a default that works
+for any mechanism, so a registration states only what is better for this one.
 """
 
 from collections.abc import Callable
@@ -42,38 +42,38 @@ MechanismName = Literal[
     "csmooth",
     "paper_joint_exp",
 ]
-"""The names for type checkers, which cannot read them from the classes."""
+"""The names, for type checkers, which cannot read them from the classes."""
 
 FEW, SOME = 12, 40
-"""The numbers of quantiles up to which the number of draws of a plan changes."""
+"""Above these numbers of quantiles, plans use another number of draws."""
 
 CELL_HEIGHT = 2
-"""The height of trees over cells that follow the records, up to some four hundred cells."""
+"""The height of adaptive trees with up to about four hundred cells."""
 
 Rate = Callable[[ZCDP, int, Grid], float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """A mechanism, and what planner and groups know of it beside its profile."""
+    """A mechanism, and what plans and grouped releases need beside its profile."""
 
     mechanism: Any
     simulate: simulation.Simulation = simulation.by_releases
-    """Many quick draws of it on made-up records."""
+    """Makes many quick draws on made-up records."""
     draws: tuple[int, int, int] = (1024, 1024, 1024)
-    """How many draws take about a second, for `FEW`, `SOME` and more quantiles."""
+    """How many draws take about a second, for up to `FEW`, up to `SOME`, and more quantiles."""
     fewest: int = 1
-    """Fewer quantiles are for another mechanism, for the reason `too_few`."""
+    """It is left out for fewer quantiles, for the reason `too_few`."""
     too_few: str = ""
     most: int = require.LARGEST_COUNT
     """More quantiles are refused."""
     most_planned: int = require.LARGEST_COUNT
-    """For more quantiles a plan leaves it out, because it is slow or hopeless."""
+    """Plans leave it out for more quantiles, because it is slow or hopeless."""
     concentrated_rate: Rate | None = None
-    """The rate that a rho buys, in units of the rate at epsilon = 1 under swap neighbors, for so
-    many quantiles on a grid. Needed of mechanisms that `mechanism="auto"` may choose."""
+    """The rate that a rho buys for m quantiles on a grid, in units of the rate at epsilon = 1 under
+    swap neighbors. Mechanisms that `mechanism="auto"` may choose need it."""
     draw_groups: GroupDraws | None = None
-    """Draws all groups side by side; without it they are drawn one after the other."""
+    """Draws all groups together; without it, they are drawn one after the other."""
 
     @property
     def name(self) -> str:
@@ -81,11 +81,11 @@ class Registration:
         return str(self.mechanism.name)
 
     def draws_for(self, m: int) -> int:
-        """How many draws a plan takes for m quantiles."""
+        """How many draws a plan makes for m quantiles."""
         return self.draws[0 if m <= FEW else 1 if m <= SOME else 2]
 
     def rate(self, budget: Guarantee, m: int, grid: Grid) -> float:
-        """The rate within a budget, in units of the rate at epsilon = 1 under swap neighbors."""
+        """The rate at a budget, in units of the rate at epsilon = 1 under swap neighbors."""
         if not isinstance(budget, ZCDP):
             return neighbor_factor(budget) * budget.epsilon
         if self.concentrated_rate is None:
@@ -94,7 +94,7 @@ class Registration:
 
 
 def neighbor_factor(budget: Guarantee) -> float:
-    """How many times the rate of swap neighbors a budget buys for its own neighbors."""
+    """The rate that a budget buys for its neighbors, relative to swap neighbors."""
     return 2.0 / budget.neighbors.records
 
 
@@ -108,7 +108,7 @@ def _recursive_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
 
 
 def _tree_rate(budget: ZCDP, height: int) -> float:
-    """The rate per node, against 1 / (2 height) at epsilon = 1."""
+    """The rate per node, relative to 1 / (2 height) at epsilon = 1."""
     return budget.counting_rate(height) * 2 * height
 
 
@@ -121,21 +121,21 @@ def _even_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
 
 
 REGISTERED: dict[str, Registration] = {}
-"""What is registered, by name."""
+"""All registrations, by name."""
 
 MECHANISMS: dict[str, Any] = {}
-"""The classes, by name."""
+"""The classes of all mechanisms, by name."""
 
 
 def register(new: Registration) -> None:
-    """Make a mechanism available by its name, to releases, plans and commands."""
+    """Make a mechanism available by its name in releases, plans and commands."""
     if new.name in REGISTERED:
         raise InvalidValue(f"mechanism must have a name of its own, got {new.name!r}")
     REGISTERED[new.name], MECHANISMS[new.name] = new, new.mechanism
 
 
 def unregister(name: str) -> None:
-    """Forget a mechanism."""
+    """Remove a mechanism."""
     del REGISTERED[name], MECHANISMS[name]
 
 
@@ -192,12 +192,12 @@ for _built_in in (
 def build(
     name: str, budget: Guarantee, *, q: tuple[float, ...], size: int | None = None
 ) -> Mechanism:
-    """The named mechanism within a budget; refuses what it cannot meet and names what can."""
+    """Build the named mechanism; if it cannot meet the budget, the error names those that can."""
     mechanism = MECHANISMS[require.choice(MECHANISMS, mechanism=name)]
     objection = mechanism.profile.objection(name, budget)
     if objection:
         others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
-        told = f"those that do: {', '.join(others)}" if others else "no mechanism does"
-        raise InvalidValue(f"{objection}; {told}")
+        able = f"those that do: {', '.join(others)}" if others else "no mechanism does"
+        raise InvalidValue(f"{objection}; {able}")
     built: Mechanism = mechanism(q=q, budget=budget, size=size)
     return built

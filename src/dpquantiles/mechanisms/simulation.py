@@ -1,11 +1,11 @@
 """Quick draws for plans: many draws of a mechanism on made-up records, as grid steps.
 
-Every function takes a mechanism, a reference data set and a number of draws, and returns a row of
-steps per draw, for the quantiles in ascending order. It may return fewer rows where draws are slow.
-Everything is seeded: the same public numbers always give the same steps.
+Every function gets a mechanism, a reference data set and a number of draws. It returns one row of
+steps per draw, for the quantiles in ascending order, or fewer rows if draws are slow. Everything is
+seeded: the same public numbers always give the same steps.
 
-JointExp has no scale of its own. Where its rate per rank is far below one, ranks are counted in
-units of several records: n / unit records at rate * unit give answers at the same places.
+JointExp is scale-free. If its rate per rank is far below one, ranks are counted in units of several
+records: n / unit records at rate * unit give answers at the same places.
 """
 
 import math
@@ -29,26 +29,26 @@ from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views.protocol import Ints
 
-if TYPE_CHECKING:  # random numbers are loaded when somebody plans
+if TYPE_CHECKING:  # numpy.random is imported only when a plan is made
     from numpy.random import Generator
 
 Simulation = Callable[[Any, ReferenceView, int], Ints]
 
 SEED, BITS_SEED = 20210215, 2021
-"""Of noise, and of exact draws."""
+"""The seeds of noise and of exact draws."""
 
 COARSEST_RATE = 0.17
-"""A unit of ranks is so many records that the rate per unit is at most this."""
+"""The largest rate per unit of ranks; it decides how many records are in a unit."""
 
 MOST_RELEASES = 64
-"""The most draws of mechanisms that are drawn by releases of their own."""
+"""The most draws of mechanisms without a simulation, which make real releases."""
 
 MOST_COUNTS = 1 << 20
-"""The most noisy counts of all trees over an even grid together."""
+"""The most noisy counts of all trees over an even grid, in total."""
 
 
 def by_releases(mechanism: Any, view: ReferenceView, draws: int) -> Ints:
-    """Seeded draws of any mechanism itself: slow, so there are few of them."""
+    """Seeded draws of the mechanism itself, for any mechanism; slow, so there are few of them."""
     bits, rows = _bits(view), []
     law = mechanism.law(view) if hasattr(mechanism, "law") else None
     for _ in range(min(draws, MOST_RELEASES)):
@@ -65,7 +65,7 @@ def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
 
 
 def one_by_one(mechanism: IndExp, view: ReferenceView, draws: int) -> Ints:
-    """Draws of a JointExp for every quantile by itself, put in order."""
+    """Draws of a separate JointExp for every quantile, sorted."""
     coarse, rate = _in_units(view, mechanism.each / (2 * mechanism.neighbors.records))
     bits, targets = _bits(view), _targets(mechanism, coarse)
     columns = [
@@ -75,7 +75,7 @@ def one_by_one(mechanism: IndExp, view: ReferenceView, draws: int) -> Ints:
 
 
 def recursive_joint_exp(mechanism: RecursiveJointExp, view: ReferenceView, draws: int) -> Ints:
-    """Draws of a tree of JointExps: of every node, all draws at once."""
+    """Draws of a tree of JointExps; each node makes all draws at once."""
     coarse, rate = _in_units(view, mechanism.node_budget.epsilon / 2)
     room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
     fine = coarse.told_apart(1 << min(max(1, coarse.n.bit_length()), room))
@@ -96,7 +96,7 @@ def recursive_joint_exp(mechanism: RecursiveJointExp, view: ReferenceView, draws
 
 
 def agg_tree(mechanism: AggTree, view: ReferenceView, draws: int) -> Ints:
-    """Trees of noisy counts over an even grid."""
+    """Draws of trees of noisy counts over an even grid."""
     height, branching = mechanism.shape(view.grid)
     edges, rng = tree.edges(view.grid.size, branching**height), _generator(view)
     count = min(draws, MOST_COUNTS // len(edges))
@@ -105,7 +105,7 @@ def agg_tree(mechanism: AggTree, view: ReferenceView, draws: int) -> Ints:
 
 
 def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> Ints:
-    """Trees over cells that follow the records; all trees grow side by side."""
+    """Draws of trees over cells that follow the records; all trees grow together."""
     points, rng = view.grid.size, _generator(view)
     stages = mechanism.stages(points)
     rate = cutting_rate(stages.cut)
@@ -116,7 +116,7 @@ def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> I
         lambda count: _laplaces(rng, rate, count),
         partitions=draws,
     )
-    # Many trees have the same shape, and the mechanism that counts them is costly to build.
+    # Many trees have the same shape, and the mechanism that counts them is slow to build.
     counting = lru_cache(partial(mechanism.counting, stages))
     rows, ends = [], np.flatnonzero(np.diff(grown.partition)) + 1
     for starts, below in zip(np.split(grown.start, ends), np.split(grown.below, ends), strict=True):
@@ -127,7 +127,7 @@ def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> I
 
 
 def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
-    """Draws of the mechanisms that fit, each as often as noise leads to it."""
+    """Draws of the mechanisms that fit, each as often as the noisy test chooses it."""
     points = view.grid.size
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
@@ -141,14 +141,14 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     }
     rows = []
     for shape, count in ((True, lumpy), (False, draws - lumpy)):
-        taken = mechanism.taken(points, lumpy=shape, size=view.n)
+        chosen = mechanism.chosen(points, lumpy=shape, size=view.n)
         if count:
-            rows.append(simulations[type(taken)](taken, view, count))
+            rows.append(simulations[type(chosen)](chosen, view, count))
     return np.concatenate(rows)
 
 
 def _generator(view: ReferenceView) -> "Generator":
-    """Of its own for every sample: the same draws on all of them would not average out."""
+    """A generator of its own for each sample; equal draws on all samples would not average out."""
     return np.random.default_rng(SEED + view.seed)
 
 
@@ -157,7 +157,7 @@ def _bits(view: ReferenceView) -> random.Random:
 
 
 def _in_units(view: ReferenceView, rate: float) -> tuple[ReferenceView, float]:
-    """The reference in units of ranks, and the rate per unit."""
+    """The reference with ranks in units, and the rate per unit."""
     unit = max(1, min(math.floor(COARSEST_RATE / rate), view.n // 64))
     return view.resized(max(1, view.n // unit)), rate * unit
 
@@ -170,7 +170,7 @@ def _targets(mechanism: Any, view: ReferenceView) -> Ints:
 def _joint(
     view: ReferenceView, targets: Ints, rate: float, bits: random.Random, draws: int
 ) -> Ints:
-    """Draws of one JointExp on all records."""
+    """Draws of a JointExp on all records."""
     runs = RecordRuns.whole(view)
     return JointDraws(runs, targets, rate, view.n, bits).draw(np.zeros(draws, dtype=np.int64))
 
@@ -178,9 +178,9 @@ def _joint(
 def _read(
     mechanism: AggTree, view: ReferenceView, edges: Ints, below: Ints, rng: "Generator"
 ) -> Ints:
-    """Answers read off one tree of noisy counts, for leaves with these edges.
+    """The answers of one tree of noisy counts, for leaves with these edges.
 
-    `below` says how many records lie below each inner edge.
+    `below` counts the records below each inner edge.
     """
     height, branching = mechanism.shape(view.grid)
     exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
@@ -192,6 +192,6 @@ def _read(
 
 
 def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:
-    """Discrete Laplace noise, quick and not exact: for plans only."""
+    """Discrete Laplace noise, fast but not exact, for plans only."""
     chance = -math.expm1(-float(rate))
     return np.asarray(rng.geometric(chance, count) - rng.geometric(chance, count))

@@ -1,8 +1,8 @@
 """SliceQuantiles: noisy ranks first, then one small exponential mechanism around each.
 
 Imola, Boninsegna, Keller, Aamand, Roy Chowdhury, Pagh, "Differentially Private Quantiles with
-Smaller Error" (arXiv 2505.13662v2), on an integer grid, with exact noise, and with windows that
-shrink where noisy ranks come close, so that no outcome of the noise has to be left out.
+Smaller Error" (arXiv 2505.13662v2), on an integer grid and with exact noise. Windows shrink where
+noisy ranks come close to each other, so every outcome of the noise is allowed.
 
     ranks     r_i = T_i + eta_i,  eta_i = sum of z_j over the Fenwick nodes j of the prefix i,
               P[z_j] proportional to exp(-a |z_j|)                                            (1)
@@ -10,19 +10,20 @@ shrink where noisy ranks come close, so that no outcome of the noise has to be l
     cap       k_i = (g_i - w) / t, cut to [0, h]                                              (3)
     answer    P[o_i = o] proportional to exp(-c min(k_i, dist(r_i, [lo(o), hi(o)])))          (4)
 
-`lo(o)` and `hi(o)` count the records below, and at or below, o; below the first grid point and
-above the last the records go on for ever. A record more or less moves all records after it by one
-rank, which the noise can make up for by moving a suffix of the ranks; only the windows on both
-sides of it notice. With L nodes over any index and D the most in which two indices differ,
+`lo(o)` and `hi(o)` count the records below o, and at or below o. There are infinitely many more
+records below the first grid point and above the last. Adding or removing a record moves all records
+after it by one rank. The noise can compensate by moving a suffix of the ranks, and only the windows
+on both sides of the record change. With L nodes over any index, and D the most nodes in which two
+indices differ, the price is
 
     add-remove   L a + c (2 + 1/t) + ln(1 + m / 2w)
     swap         D a + c (3 + 2/t) + ln(1 + m / 2w)                                           (5)
 
-The published accounting is eps_1 + 2 eps_2 and 2 eps_1 + 3 eps_2, for windows that do not meet.
-(5) holds for every outcome of the noise: 1/t pays for windows that shrink, the last term for the
-one rank that the larger data set has and the smaller has not. Proof: `slice_quantiles.md`.
+The published accounting is eps_1 + 2 eps_2 and 2 eps_1 + 3 eps_2, for windows that do not overlap.
+(5) is valid for every outcome of the noise. 1/t pays for windows that shrink, and the last term for
+the one rank that only the larger data set has. Proof: `slice_quantiles.md`.
 
-Only 2h records around every rank are asked for; which ones depends on the noise.
+Only 2h records around every rank are read; the noise decides which.
 """
 
 import math
@@ -55,20 +56,20 @@ EDGE_SHARE = Fraction(1, 20)
 """The share that pays for the last term of (5)."""
 
 MISS_CHANCE = 0.01
-"""About the chance that some answer comes from outside its window, or that some window shrinks."""
+"""The approximate chance that an answer lies outside its window, or that a window shrinks."""
 
 LEAST_SLOPE, MOST_SLOPE = 2, 32
-"""t of (3): from 2 on windows are disjoint, and the larger, the less their shrinking costs."""
+"""t of (3): from 2 on, windows are disjoint; the larger it is, the less shrinking costs."""
 
 MOST_WEIGHTS = 1 << 22
-"""The most different weights of (4), which are kept as whole numbers at some 80 bytes each."""
+"""The most different weights of (4); they are stored as integers of about 80 bytes each."""
 
 MOST_DECAY = Fraction(64)
 GUARD_BITS = 64
 
 
 class SlicePlan(NamedTuple):
-    """All that decides privacy: public numbers."""
+    """The public numbers that determine privacy."""
 
     targets: Ints
     noise: Fraction
@@ -85,10 +86,10 @@ class SlicePlan(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SliceQuantiles(Mechanism):
-    """Quantiles `q` within one budget, for many of them on very many records.
+    """Quantiles `q` within one budget, for many quantiles of very many records.
 
-    `size` is the public size under add-remove neighbors, where it must be given. Refuses, from
-    public numbers alone, when the targets are too close for windows of a useful size.
+    `size` is the public size under add-remove neighbors, where it must be given. If the targets are
+    too close for windows of a useful size, it raises an error, from public numbers alone.
     """
 
     name: ClassVar[str] = "slice_quantiles"
@@ -115,7 +116,7 @@ class SliceQuantiles(Mechanism):
 
     @property
     def epsilon(self) -> float:
-        """All of an epsilon; of a rho, the epsilon whose square is twice as much."""
+        """The whole epsilon; for a rho, the epsilon whose square is twice the rho."""
         return self.budget.noise_rate
 
     @property
@@ -124,7 +125,7 @@ class SliceQuantiles(Mechanism):
         return PureDP(epsilon=self.epsilon, neighbors=self.neighbors)
 
     def demand(self, n: int, grid: Grid) -> Demand:
-        """Everything, because the ranks are noisy; it asks for 2h records around each."""
+        """All records, because ranks are noisy; it reads 2h of them around each rank."""
         self.plan(n, grid)
         return Demand.everything(n)
 
@@ -152,7 +153,7 @@ class SliceQuantiles(Mechanism):
         return min(draws.MOST_RATE, RANK_SHARE * Fraction(self.epsilon) / nodes)
 
     def plan(self, n: int, grid: Grid) -> SlicePlan:
-        """All parameters from public numbers; refuses where windows would be too small."""
+        """All parameters, from public numbers; raises if windows would be too small."""
         nu, q = self.public_size(n), np.array(sorted(set(self.q)))
         targets = np.rint(q * nu).astype(np.int64)
         edge = EDGE_SHARE * Fraction(self.epsilon)
@@ -178,7 +179,7 @@ class SliceQuantiles(Mechanism):
         return SlicePlan(targets, self._noise(), decay, reach, slope, margin)
 
     def _spread(self) -> int:
-        """By how much noise may narrow a gap, but for a chance of MISS_CHANCE."""
+        """How much noise may narrow a gap, except with a chance of MISS_CHANCE."""
         nodes = self._m.bit_length() + 1
         return math.ceil(2 / self._noise() * (0.3 * nodes + math.log(self._m / MISS_CHANCE)))
 
@@ -194,7 +195,7 @@ class SliceQuantiles(Mechanism):
 def diameter(m: int) -> int:
     """D of (5): the most nodes in which the Fenwick paths of two indices 1 .. m+1 differ.
 
-    The parent of node k is k plus its lowest bit; m+1 stands for the root above all.
+    The parent of node k is k plus its lowest bit; m+1 stands for the root.
     """
     height, longest = [0] * (m + 2), 0
     for k in range(1, m + 1):
@@ -205,7 +206,7 @@ def diameter(m: int) -> int:
 
 
 def prefix_noise(nodes: Ints) -> Ints:
-    """eta of (1): entry i-1 sums the nodes i, i less its lowest bit, and so on."""
+    """eta of (1): entry i-1 is the sum of node i, node i minus its lowest bit, and so on."""
     sums = np.zeros(len(nodes) + 1, dtype=np.int64)
     for i in range(1, len(nodes) + 1):
         sums[i] = nodes[i - 1] + sums[i - (i & -i)]
@@ -213,7 +214,7 @@ def prefix_noise(nodes: Ints) -> Ints:
 
 
 def caps_of(ranks: Ints, plan: SlicePlan) -> Ints:
-    """(3) in units of 1/t of a rank, over the last axis."""
+    """The caps (3) in units of 1/t of a rank, over the last axis."""
     top = plan.slope * plan.reach
     gaps = np.full(ranks.shape, top + plan.margin, dtype=np.int64)
     after = ranks[..., 1:] - np.maximum.accumulate(ranks, axis=-1)[..., :-1]
@@ -224,7 +225,7 @@ def caps_of(ranks: Ints, plan: SlicePlan) -> Ints:
 
 
 def windows_of(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
-    """Of every rank r, the sorted records r-C+1 .. r+C; ends of the grid stand in beyond them."""
+    """The sorted records r-C+1 .. r+C for every rank r, filled up with the ends of the grid."""
     runs = [
         np.arange(rank - reach, rank + reach)
         for rank, reach in zip(ranks.tolist(), reaches.tolist(), strict=True)
@@ -242,7 +243,7 @@ def windows_of(view: SortedView, ranks: Ints, reaches: Ints) -> list[Ints]:
 
 
 def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, Ints]:
-    """The grid in runs of points with the same weight (4): starts, lengths, exponents c/t."""
+    """The grid as runs of points of equal weight (4): starts, lengths, exponents in units c/t."""
     reach = len(window) // 2
     if reach == 0:
         return np.array([0]), np.array([points]), np.array([cap])
@@ -253,9 +254,9 @@ def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, 
 
 
 def weights(plan: SlicePlan) -> list[int]:
-    """Whole numbers that stand for exp(-c e / t), e = 0, 1, ..., t h.
+    """Integers in place of exp(-c e / t) for e = 0, 1, ..., t h.
 
-    Every one is at most exp(c/t) times the next, exactly, and not less than it.
+    Each is at least the next one, and at most exp(c/t) times the next one, exactly.
     """
     factor, table = exp_below(plan.decay / plan.slope), [1 << GUARD_BITS]
     for _ in range(plan.slope * plan.reach):
@@ -265,7 +266,7 @@ def weights(plan: SlicePlan) -> list[int]:
 
 @lru_cache(maxsize=64)
 def exp_below(x: Fraction) -> int:
-    """exp(x) for x >= 0 in units of 2**-GUARD_BITS, rounded down: the first terms of its series."""
+    """exp(x) for x >= 0 in units of 2**-GUARD_BITS, rounded down, from its power series."""
     scale = 1 << GUARD_BITS
     whole, total, term = math.floor(x * scale), scale, scale
     for k in range(1, 4 * GUARD_BITS):
@@ -275,7 +276,7 @@ def exp_below(x: Fraction) -> int:
 
 
 def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: list[int]) -> int:
-    """A grid point in proportion to the weight of its slot, exactly."""
+    """Draw a grid point in exact proportion to the weight of its slot."""
     heights = [table[e] for e in exponents.tolist()]
     masses = (a * b for a, b in zip(heights, lengths.tolist(), strict=True))
     through = list(accumulate(masses, initial=0))

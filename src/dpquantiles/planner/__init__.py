@@ -1,7 +1,7 @@
-"""The planner: predicted errors and the choice of a mechanism, from public numbers only.
+"""The planner: it chooses mechanisms and predicts their errors, from public numbers only.
 
-Plans (`plans.py`) and their inverse (`needs.py`) are imported from where they are: a release needs
-the choice alone.
+A release needs only the choice, so plans (`plans.py`) and their inverse (`needs.py`) are not
+imported here.
 """
 
 from dpquantiles.planner.choice import AUTO, AskedMechanism, Choice, answers, choose

@@ -1,17 +1,17 @@
 """The choice of a mechanism from public numbers: what `mechanism="auto"` means.
 
-For every mechanism that is the best somewhere, a table (`tables.py`) says how far off it is on
-smooth, clustered and tied records of the same public shape. A good choice is
+A table (`tables.py`) has the errors of every mechanism that is the best one somewhere, on smooth,
+clustered and tied records. A good choice has an error of
 
-    at most 10 % worse than the best on smooth records, and
-    at most twice as far off as the best on clustered and tied ones.
+    at most 1.1 times that of the best mechanism on smooth records, and
+    at most twice that of the best mechanism on clustered and on tied records.
 
-Ties can make errors arbitrarily small. So on clustered and tied records the best counts as no
-better than a single private median, which is 2 / epsilon ranks off, and as no better than one rank.
-The regret of a mechanism is the largest ratio of its error to what is allowed. The first mechanism
-with a regret of at most 1 is chosen, joint_exp before those that read all records. Where there is
-none, the least regret decides. The choice never looks at the records. A mechanism may do so itself,
-and pays for it.
+Ties can make errors arbitrarily small. So on clustered and tied records, the best error counts as
+at least one rank, and as at least the 2 / epsilon ranks of a single private median. The regret of a
+mechanism is the largest ratio of its error to the allowed one. The first mechanism with a regret of
+at most 1 is chosen; joint_exp comes first because it does not read all records. If there is none,
+the mechanism with the least regret is chosen. The choice never looks at the records. A mechanism
+may look at them itself, and pays for that.
 """
 
 import math
@@ -33,9 +33,9 @@ AskedMechanism: TypeAlias = MechanismName | Literal["auto"]
 
 
 class Allowed(NamedTuple):
-    """How many times as far off as the best a good choice may be.
+    """How many times the best error a good choice may have.
 
-    The best counts as at least `ranks` off, and at least `units` times 1 / epsilon.
+    The best error counts as at least `ranks`, and as at least `units` / epsilon.
     """
 
     times: float
@@ -43,7 +43,7 @@ class Allowed(NamedTuple):
     units: float
 
     def limit(self, best: float, unit: float) -> float:
-        """The largest error without regret."""
+        """The largest allowed error."""
         return self.times * max(best, self.ranks, self.units * unit)
 
 
@@ -51,26 +51,26 @@ LUMPS = Allowed(2.0, 1.0, 2.0)
 ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
-"""A smaller or larger epsilon, or root of a rho, makes no difference to the choice."""
+"""Beyond these, epsilon (or the root of rho) makes no difference to the choice."""
 
 UNKNOWN_SIZE = 10_000
-"""Assumed where the number of records is protected and not stated, so that it is not used."""
+"""The assumed number of records where it is protected and no size is stated."""
 
 
 class Choice(NamedTuple):
-    """A mechanism, and why."""
+    """A mechanism, and why it was chosen."""
 
     mechanism: str
     why: str
 
 
 def answers(q: tuple[float, ...], intervals: Intervals | None) -> int:
-    """How many answers are drawn; intervals need one more on each side of every quantile."""
+    """How many answers are drawn: intervals need one more on each side of every quantile."""
     return len(set(q)) * (1 if intervals is None else 3)
 
 
 def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
-    """The mechanism for m answers of `size` records; the size is None where it is not public."""
+    """Choose a mechanism for m answers; `size` is the number of records, or None if not public."""
     return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.grid_name(grid), size)
 
 
@@ -97,7 +97,7 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
 def _reason(
     name: str, m: int, n: int, size: int | None, errors: dict[str, dict[str, float]]
 ) -> str:
-    """Why it was chosen, in words made of public numbers and figures of the table."""
+    """Why it was chosen, in words, from public numbers and the table."""
     records = f"{n:,} records"
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
@@ -115,13 +115,13 @@ def _reason(
 
 
 def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
-    """The expected rank error of the table, rescaled to the budget as `tables.py` explains."""
+    """The expected rank error, from the table and rescaled to the budget (see `tables.py`)."""
     ratio = _rate(name, budget, m, grid)
     return tables.error(name, grid, data, n * ratio, m, ratio) / ratio
 
 
 def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
-    """The rate of a mechanism within a budget, in units of its rate at epsilon = 1 under swap."""
+    """The rate of a mechanism at a budget, in units of its rate at epsilon = 1 under swap."""
     if isinstance(budget, ZCDP):
         budget = replace(budget, rho=min(max(budget.rho, WEAKEST**2), STRONGEST**2))
     else:

@@ -1,4 +1,4 @@
-"""Estimates: the rank errors that one mechanism will have, from many draws on made-up records."""
+"""Estimates of the rank errors of a mechanism, from many draws on made-up records."""
 
 import math
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ CAUTION = 2.5
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The rank errors that one mechanism will have: per quantile, in the order requested."""
+    """The expected rank errors of one mechanism, per quantile in the requested order."""
 
     mechanism: str
     expected: tuple[float, ...]
     """Mean errors, in ranks."""
     bound: tuple[float, ...]
-    """Errors that 95 % of releases stay within, each quantile by itself, in ranks."""
+    """Bounds on the errors that 95 % of releases meet, for each quantile by itself, in ranks."""
 
     @property
     def mean(self) -> float:
@@ -48,7 +48,7 @@ def estimate(
     draws: int | None = None,
     intervals: Intervals | None = None,
 ) -> Estimate:
-    """The errors of one mechanism on a reference data set, from so many draws at most."""
+    """The errors of one mechanism on a reference data set, from at most `draws` draws."""
     distinct = tuple(sorted(set(q)))
     mechanism = _answering(name, budget, distinct, view.n, intervals)
     most = registry.REGISTERED[name].draws_for(len(mechanism.q))
@@ -66,7 +66,7 @@ def estimate(
 def _answering(
     name: str, budget: Guarantee, q: tuple[float, ...], size: int, intervals: Intervals | None
 ) -> Mechanism:
-    """What draws the answers of a release: beside intervals, more of them for less."""
+    """The mechanism that draws the answers; intervals add answers and take part of the budget."""
     swap = budget.neighbors is Neighbors.SWAP
     if intervals is None:
         stated = None if swap or not MECHANISMS[name].profile.uses_size else size
@@ -77,15 +77,15 @@ def _answering(
 
 
 def simulated_errors(mechanism: Mechanism, view: Reference, draws: int) -> Floats:
-    """Row d: the rank errors of draw d, for every quantile of the mechanism in ascending order."""
+    """Row d has the rank errors of draw d, for the quantiles in ascending order."""
     steps = registry.REGISTERED[mechanism.name].simulate(mechanism, view, draws)
     return rank_errors(view, np.sort(mechanism.q), steps)
 
 
 def rank_errors(view: Reference, q: Floats, steps: NDArray[np.int64]) -> Floats:
-    """The errors of answers, row by row.
+    """The rank errors of rows of answers.
 
-    The error of an answer o for q is the distance of q n to [#(x < o), #(x <= o)].
+    The error of an answer o for quantile q is the distance from q n to [#(x < o), #(x <= o)].
     """
     below, through = (counts.reshape(steps.shape) for counts in view.ranks(steps.ravel()))
     wanted = q * view.n
@@ -93,7 +93,7 @@ def rank_errors(view: Reference, q: Floats, steps: NDArray[np.int64]) -> Floats:
 
 
 def upper_points(errors: Floats) -> Floats:
-    """The 95 % point of every column, its rank raised by `CAUTION` standard errors."""
+    """The 95 % point of every column, with its rank raised by `CAUTION` standard errors."""
     draws = len(errors)
     rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
     index = min(draws, math.ceil(rank)) - 1

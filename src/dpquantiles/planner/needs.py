@@ -1,4 +1,4 @@
-"""The inverse of a plan: the smallest epsilon, or the fewest records, for a wanted accuracy."""
+"""The inverse of a plan: the smallest epsilon, or the fewest records, for a given accuracy."""
 
 import math
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from dpquantiles.privacy import NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 PRECISION = 1.02
-"""Results are the smallest possible ones up to this factor."""
+"""Results are at most this factor above the smallest possible ones."""
 
 STEPS_BELOW = (1.1, 1.3)
-"""How many times less is tried as well, in case it is enough."""
+"""A result divided by these is tried as well, in case it is enough."""
 
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 100.0
 MOST_SIZE = 2**31
@@ -41,8 +41,9 @@ def epsilon_for(
 ) -> float:
     """The smallest epsilon at which 95 % of releases are off by at most `rank_error`.
 
-    `rank_error` is a fraction of `size`: 0.01 for one record in a hundred. It must hold for every
-    quantile by itself. All else is as in `plan`, and rests on the same assumption about the data.
+    `rank_error` is a fraction of `size`: 0.01 means one record in a hundred. It applies to every
+    quantile by itself. The other parameters are those of `plan`, and the result rests on the same
+    assumption about the data.
     """
     target = _rank_error(rank_error)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
@@ -80,7 +81,7 @@ def size_for(
 ) -> int:
     """The fewest records with which 95 % of releases are off by at most `rank_error`.
 
-    `rank_error` is a fraction of the size; all else as in `epsilon_for`.
+    `rank_error` is a fraction of the size. The other parameters are those of `epsilon_for`.
     """
     target = _rank_error(rank_error)
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
@@ -126,8 +127,8 @@ def _smallest(
 ) -> float | None:
     """The smallest rounded x with excess(x) <= 1; None if there is none.
 
-    The excess falls about as 1 / x. It may rise where the choice of a mechanism changes. So values
-    a little below the smallest x are tried as well, and the search goes on if one is enough.
+    The excess falls roughly like 1 / x, but may rise where another mechanism is chosen. So values
+    a little below the result are tried as well, and the search continues if one of them is enough.
     """
     smallest = _crossing(excess, start, least, most)
     while smallest is not None:
@@ -136,7 +137,7 @@ def _smallest(
         if not enough:
             break
         smallest = _crossing(excess, enough[-1], least, enough[-1])
-    # Simulated errors jitter from one x to the next, so the value that is returned was tried.
+    # Simulated errors vary from one x to the next, so only a value that was tried is returned.
     while smallest is not None and excess(rounded(smallest)) > 1:
         smallest = rounded(smallest) * PRECISION
     return None if smallest is None else rounded(smallest)
@@ -145,9 +146,10 @@ def _smallest(
 def _crossing(
     excess: Callable[[float], float], start: float, least: float, most: float
 ) -> float | None:
-    """Where an excess that falls about as 1 / x falls to 1; None if it does not.
+    """Where an excess that falls roughly like 1 / x reaches 1; None if it does not.
 
-    Each step goes where 1 / x would have it, a little beyond, or halves what is left.
+    Each step goes slightly past the point that 1 / x predicts. If that point is outside the bracket
+    that is left, the step bisects the bracket.
     """
     low, high, x = least, most * PRECISION, start
     while high / low > PRECISION:

@@ -1,4 +1,4 @@
-"""Plans: how accurate a release will be, before anything is spent, from public numbers alone."""
+"""Plans: how accurate a release will be, from public numbers, before anything is spent."""
 
 import json
 import math
@@ -22,21 +22,21 @@ from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
-"""Version of the JSON layout."""
+"""The version of the JSON layout."""
 
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the planned one."""
 
 CURVE_FEW, CURVE_DRAWS = 30, 128
-"""For more quantiles than these, every budget of a curve has so many draws at most."""
+"""With more than `CURVE_FEW` quantiles, each point of a curve has at most `CURVE_DRAWS` draws."""
 
 OTHER_DRAWS = 512, 128
-"""The most draws of mechanisms beside the one that auto takes, for a few quantiles and for more."""
+"""The most draws of mechanisms that auto does not choose, for few quantiles and for more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to expect of a release, mechanism by mechanism; every number rests on `assumption`."""
+    """The expected errors of every mechanism; all numbers rest on `assumption`."""
 
     size: int
     q: tuple[float, ...]
@@ -44,29 +44,29 @@ class Plan:
     grid: Mapping[str, object] = field(hash=False)
     assumption: str
     table: tuple[Estimate, ...]
-    """All mechanisms that can meet the budget, the most accurate first."""
+    """The mechanisms that can meet the budget, the most accurate one first."""
     chosen: choice.Choice
-    """What `mechanism="auto"` takes, and why."""
+    """What `mechanism="auto"` chooses, and why."""
     left_out: Mapping[str, str] = field(hash=False)
     """Mechanisms that are not in the table, and why."""
     view: Reference = field(repr=False, compare=False)
     intervals: Intervals | None = None
-    """What a third of the budget is for, when intervals are planned."""
+    """The planned intervals, if any, which get a third of the budget."""
 
     @property
     def best(self) -> Estimate:
-        """The smallest expected error on the data that are assumed."""
+        """The mechanism with the smallest expected error on the assumed data."""
         return self.table[0]
 
     def __getitem__(self, mechanism: str) -> Estimate:
-        """A mechanism by name; "auto" is the one it takes, or the best if that was left out."""
+        """A mechanism by name; "auto" is the chosen one, or the best if that was left out."""
         estimates = {estimate.mechanism: estimate for estimate in self.table}
         if mechanism == choice.AUTO:
             return estimates.get(self.chosen.mechanism, self.best)
         return estimates[require.choice(estimates, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
-        """A rank error as a distance between values, for records evenly spread over even grids."""
+        """A rank error as a distance between values, for even records on a uniform grid."""
         if not 0 <= ranks < math.inf:
             raise InvalidValue(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
         if len(self.view.pieces) != 1 or not isinstance(self.view.grid, UniformGrid):
@@ -110,7 +110,7 @@ class Plan:
         return json.dumps(self.to_dict(), indent=2)
 
     def __str__(self) -> str:
-        # Drawing is loaded only when somebody looks.
+        # The display code is imported only when it is needed.
         from dpquantiles.present.plans import text
 
         return text(self)
@@ -136,7 +136,7 @@ def plan(
     spread: Any = None,
     intervals: AskedIntervals = None,
 ) -> Plan:
-    """How accurate private quantiles will be: no data needed, nothing spent.
+    """How accurate private quantiles will be; this needs no data and spends nothing.
 
     Args:
         size: The number of records; under add-remove, the public size that will be stated.
@@ -144,20 +144,20 @@ def plan(
         epsilon: The budget, as in `quantiles`.
         delta: With epsilon, as in `quantiles`.
         rho: In place of epsilon, as in `quantiles`.
-        bounds: Where values may lie. Their type stands for the type of the data: (0, 120) plans
-            for whole numbers, (0.0, 120.0) for real ones. Without bounds or grid: real numbers.
+        bounds: Where values may lie. Their type is the type of the data: (0, 120) plans for whole
+            numbers, (0.0, 120.0) for real ones. Without bounds or grid, data are real numbers.
         resolution: The distance between neighboring answers, as in `quantiles`.
         grid: In place of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.
-        data: What the records are assumed to be like: "even", "smooth", "clustered" or "tied".
-        spread: Where they lie: a fraction of the bounds, around their middle, or a pair of
-            values. Half of the bounds by default.
-        intervals: Plan for a release with intervals, whose answers have two thirds of the budget;
-            as in `quantiles`.
+        data: The assumed shape of the data: "even", "smooth", "clustered" or "tied".
+        spread: Where the records lie: a fraction of the bounds, around their middle, or a pair of
+            values. The default is half of the bounds.
+        intervals: Plan for a release with intervals, as in `quantiles`. Its answers get two thirds
+            of the budget.
 
     Returns:
-        A `Plan`: expected and 95 % rank errors of every mechanism, from draws of its exact law on
-        a reference data set. The same parameters always give the same plan.
+        A `Plan` with the expected and the 95 % rank errors of every mechanism, from draws of its
+        exact law on a reference data set. The same parameters always give the same plan.
     """
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
@@ -173,7 +173,7 @@ def planned(
     intervals: Intervals | None = None,
     chosen: choice.Choice | None = None,
 ) -> Plan:
-    """The plan for a reference data set; `chosen` is the choice of auto, where it was made."""
+    """The plan for a reference data set; `chosen` is the choice of auto, if already made."""
     m = choice.answers(q, intervals)
     chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
@@ -205,7 +205,7 @@ def planned(
 
 
 def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
-    """The grid that public parameters state."""
+    """The grid that the public parameters describe."""
     if grid is not None:
         return require_grid(grid, bounds, resolution)
     if bounds is None:
@@ -214,7 +214,7 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
 
 
 def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
-    """Why a plan leaves a mechanism out; nothing when it does not."""
+    """Why a plan leaves a mechanism out; empty if it does not."""
     profile = registered.mechanism.profile
     if profile.research_only:
         return "research only"

@@ -1,12 +1,12 @@
-"""Reference data sets: records that stand in for data nobody has looked at, given by a formula.
+"""Reference data sets: made-up records, given by a formula, that plans use in place of data.
 
 A reference consists of pieces. A piece is a share of the records, evenly spaced over a run of grid
-steps; a run of one step is a tie. Positions and ranks come from a formula, so that a reference of a
-billion records costs no more than one of ten. Only smooth records are drawn, by a seeded generator.
+steps; if the run is a single step, these records are tied. A formula gives positions and ranks, so
+a reference of a billion records costs no more than one of ten. Only smooth records are random, from
+a seeded generator.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
@@ -22,31 +22,31 @@ from dpquantiles.mechanisms.fitted import occupied
 Ints = NDArray[np.int64]
 
 MOST_RECORDS = 2**31
-"""References of more records are cut to this: by then rank errors no longer depend on size."""
+"""The most records; beyond this number, rank errors no longer depend on it."""
 
 MOST_DRAWN = 2**22
-"""The same for references that are drawn at random, which need memory."""
+"""The most records of a random reference, which must fit in memory."""
 
 MOST_SEARCHED = 2**22
-"""References of at most so many records are searched, which is faster than the formula."""
+"""Up to this many records, ranks are searched, which is faster than the formula."""
 
 CLUSTERS = 20
 CLUSTER_WIDTH = 2.0**-22
-"""Of the grid, per cluster: a thousand of the 32-bit integers."""
+"""The width of a cluster as a share of the grid: about a thousand of the 32-bit integers."""
 
 TIES = 80
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 SPREAD = 0.5
 FLOAT_SPREAD = 2.0**-8
-"""Without bounds: records within about a factor of two of each other, on one side of zero."""
+"""The spread without bounds: one sign, and at most about a factor of two between records."""
 
 WHOLE_NUMBERS = 100_000
-"""Whole numbers without bounds: from zero to this."""
+"""Whole numbers without bounds run from zero to this."""
 
 
 class Piece(NamedTuple):
-    """A share of the records, and the first step and the number of steps that they lie on."""
+    """A share of the records, and the first step and the number of steps of its run."""
 
     share: float
     first: int
@@ -55,23 +55,23 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A sorted view of records that do not exist; `words` says what is assumed of them."""
+    """A sorted view of made-up records; `words` describes them."""
 
     n: int
     grid: Grid
     words: str
     pieces: tuple[Piece, ...]
     labels: int = 1
-    """Into how many labels every step is cut: more than one tells tied records apart."""
+    """The number of labels per step; with more than one, tied records can be told apart."""
     seed: int = 0
-    """The seed of what differs by chance: samples, sizes of clusters, and simulated draws."""
+    """The seed of samples, of cluster sizes and of simulated draws."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
 
     @cached_property
     def _ends(self) -> Ints:
-        """How many records lie in each piece and all before it."""
+        """How many records lie in each piece and all pieces before it."""
         through = np.cumsum([piece.share for piece in self.pieces])
         return np.asarray(np.rint(through / through[-1] * self.n).astype(np.int64))
 
@@ -81,27 +81,27 @@ class Reference:
 
     @cached_property
     def _first(self) -> Ints:
-        """The first step of each piece, labels included."""
+        """The first step of each piece, counted in labels."""
         return np.array([piece.first * self.labels for piece in self.pieces], dtype=np.int64)
 
     @cached_property
     def _steps(self) -> Ints:
-        """How many steps each piece covers, labels included."""
+        """The number of steps of each piece, counted in labels."""
         return np.array([piece.steps * self.labels for piece in self.pieces], dtype=np.int64)
 
     @property
     def points(self) -> int:
-        """How many steps there are, labels included."""
+        """The size of the grid, counted in labels."""
         return self.grid.size * self.labels
 
     @cached_property
     def contrast(self) -> float:
-        """How much more room, in logarithms, there is between pieces than inside them."""
+        """The log of the ratio of the room between pieces to the room inside them."""
         return self._room(np.diff(self._first)) if len(self.pieces) > 1 else 0.0
 
     @cached_property
     def outside(self) -> float:
-        """How much more room, in logarithms, there is around all pieces than inside them."""
+        """The log of the ratio of the room around all pieces to the room inside them."""
         end = self._first[-1] + self._steps[-1]
         return self._room(np.array([self._first[0], self.points - end]))
 
@@ -114,7 +114,7 @@ class Reference:
         return replace(self, n=n)
 
     def told_apart(self, labels: int) -> "Reference":
-        """The same records, tied ones evenly spaced among so many labels of their step."""
+        """The same records, with tied ones evenly spaced over the labels of their step."""
         return replace(self, labels=labels)
 
     def order_statistics(self, index: Ints) -> Ints:
@@ -132,7 +132,7 @@ class Reference:
         return self.below(steps), self.below(steps + 1)
 
     def occupied(self, length: int) -> int:
-        """How many runs of so many steps hold records."""
+        """How many runs of `length` steps contain records."""
         last = (self._first + self._steps - 1) // length
         return int(np.minimum(self._ends - self._starts, last - self._first // length + 1).sum())
 
@@ -161,10 +161,10 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Sample(Reference):
-    """Records drawn at random, always the same ones, from the only piece: as uneven as chance."""
+    """Records drawn at random from a single piece, always the same ones for the same seed."""
 
     drawn: int = 0
-    """How many were drawn; where `n` is smaller, records are left out at equal distances."""
+    """How many were drawn; if `n` is smaller, records are left out at equal distances."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_DRAWN))
@@ -187,7 +187,7 @@ class Sample(Reference):
         return np.asarray(self._records[index])
 
     def occupied(self, length: int) -> int:
-        """How many runs of so many steps hold records."""
+        """How many runs of `length` steps contain records."""
         return occupied(self._records, length)
 
     def below(self, steps: Ints) -> Ints:
@@ -197,79 +197,59 @@ class Sample(Reference):
 
 @lru_cache(maxsize=16)
 def _drawn(seed: int, count: int, first: int, steps: int) -> Ints:
-    """Records of a sample, in order; cached, because many mechanisms are drawn on one sample."""
+    """The sorted records of a sample; cached, because many mechanisms use the same sample."""
     return np.sort(np.random.default_rng([seed, count]).integers(first, first + steps, count))
 
 
 def _scaled(i: Ints, width: Ints, count: Ints) -> Ints:
-    """Where the i-th of `count` evenly spaced records lies among `width` steps: grows with i.
+    """The step of the i-th of `count` records that are evenly spaced over `width` steps.
 
-    Whole steps per record are exact; the rest is below `count`, small enough for a double.
+    Whole steps per record are exact, and the rest is below `count`: small enough for a double.
     """
     whole = width // count
     rest = (width - whole * count) / count
     return np.asarray(i * whole + (i * rest).astype(np.int64) + whole // 2)
 
 
-def even(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records evenly spaced over a run of steps."""
-    return Reference(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
-
-
-def smooth(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Records drawn at random from a run of steps."""
-    return Sample(n, grid, words, (Piece(1.0, first, steps),), seed=seed)
-
-
-def clustered(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Narrow clusters of unequal size, far apart."""
-    count = min(CLUSTERS, steps)
-    width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
-    return Reference(n, grid, words, _apart(count, first, steps, width, seed), seed=seed)
-
-
-def tied(n: int, grid: Grid, first: int, steps: int, words: str, seed: int) -> Reference:
-    """Single values that many records share, of unequal size."""
-    pieces = _apart(min(TIES, steps), first, steps, 1, seed)
-    return Reference(n, grid, words, pieces, seed=seed)
-
-
 def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[Piece, ...]:
-    """Pieces at equal distances, whose shares follow no pattern that quantiles could hit."""
+    """Pieces at equal distances; their shares follow no pattern that quantiles could match."""
     places = [first + steps * (2 * k + 1) // (2 * count) for k in range(count)]
     shares = [0.5 + (k + 1) * GOLDEN % 1 for k in range(seed * count, (seed + 1) * count)]
     return tuple(Piece(share, place, width) for share, place in zip(shares, places, strict=True))
 
 
 Shape = Literal["even", "smooth", "clustered", "tied"]
-"""What records may be assumed to be like."""
+"""The shapes that data may be assumed to have."""
 
-SHAPES: dict[Shape, Callable[[int, Grid, int, int, str, int], Reference]] = {
-    "even": even,
-    "smooth": smooth,
-    "clustered": clustered,
-    "tied": tied,
+SHAPES: dict[Shape, str] = {
+    "even": "evenly spread over",
+    "smooth": "drawn at random from",
+    "clustered": "in {} narrow clusters over",
+    "tied": "tied on {} values over",
 }
+"""A description of each shape, with the number of clusters or ties."""
 
 
 def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0) -> Reference:
-    """The named reference over a stated part of the grid: a fraction of it, or two values.
+    """A reference of the named shape over a part of the grid: a fraction of it, or two values.
 
-    There is one for every seed, alike but for chance.
+    References with other seeds differ only by chance.
     """
-    make = SHAPES[require.choice(SHAPES, data=shape)]
+    words = SHAPES[require.choice(SHAPES, data=shape)]
     first, steps, where = part(grid, spread)
-    detail = {
-        "even": "evenly spread over",
-        "smooth": "drawn at random from",
-        "clustered": f"in {min(CLUSTERS, steps)} narrow clusters over",
-        "tied": f"tied on {min(TIES, steps)} values over",
-    }[shape]
-    return make(n, grid, first, steps, f"records {detail} {where}", seed)
+    pieces: tuple[Piece, ...] = (Piece(1.0, first, steps),)
+    if shape == "clustered":
+        count = min(CLUSTERS, steps)
+        width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
+        pieces = _apart(count, first, steps, width, seed)
+    elif shape == "tied":
+        pieces = _apart(min(TIES, steps), first, steps, 1, seed)
+    family = Sample if shape == "smooth" else Reference
+    return family(n, grid, f"records {words.format(len(pieces))} {where}", pieces, seed=seed)
 
 
 def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
-    """First step, number of steps, and words."""
+    """The first step, the number of steps, and a description of a part of the grid."""
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
     unbounded = isinstance(grid, FloatGrid) and grid.unbounded

@@ -1,16 +1,15 @@
 """The table behind the choice of a mechanism: mean rank errors, measured on made-up records.
 
-Every entry is the mean rank error per even quantile at epsilon = 1 under swap neighbors, of one
-mechanism, for one grid, shape of data, number of records and number of quantiles, over several
-data sets of that shape. Smooth records are drawn at random, because on evenly spaced ones a tree
-with few leaves would look better than it is. Clusters and ties have other sizes in every data set,
-because whether a quantile lies at the edge of one or inside it matters more than the mechanism.
+An entry is the mean rank error of one mechanism over evenly spaced quantiles, at epsilon = 1 under
+swap neighbors. It depends on the grid, the shape of the data, the number of records and the number
+of quantiles, and is averaged over several data sets. Smooth records are random, because a tree with
+few leaves would look too good on evenly spaced ones. Every data set has clusters or ties of other
+sizes, because it matters a lot whether a quantile lies at the edge of a cluster or inside it.
 
-Errors have no scale of their own. A budget that raises the rate of a mechanism by a factor r gives
-1/r of the error that r times as many records have at epsilon = 1, so the table serves every
-budget. The exception are trees on random records, because they do not see what lies inside a cell;
-so smooth records are also measured at epsilon = `STRONG`, in the same units.
-`python -m experiments.choice_table` makes the table.
+One table serves all budgets. A budget that multiplies the rate of a mechanism by r gives 1/r of the
+error that r times as many records have at epsilon = 1. Trees on random records are an exception,
+because they do not see what lies inside a cell. So smooth records are also measured at
+epsilon = `STRONG`, in the same units. `python -m experiments.choice_table` makes the table.
 """
 
 import json
@@ -23,18 +22,18 @@ from dpquantiles.grid import FloatGrid, Grid, UniformGrid
 from dpquantiles.mechanisms.adaptive_tree import COARSE
 
 CANDIDATES = ("joint_exp", "fitted", "recursive_joint_exp", "adaptive_tree", "agg_tree")
-"""Mechanisms of the registry that are the most accurate one somewhere; joint_exp reads least."""
+"""Mechanisms that are the most accurate ones somewhere; joint_exp, which reads least, is first."""
 
 TREES = ("adaptive_tree", "agg_tree")
-"""Those whose errors do not depend on the number of quantiles, beyond a few."""
+"""Mechanisms whose errors hardly depend on the number of quantiles, beyond a few."""
 
 DATA = ("smooth", "clustered", "tied")
 STRONG, STRONG_DATA = 5.0, "smooth at a large epsilon"
 MEASURED = (*DATA, STRONG_DATA)
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255, 1000)
-"""Numbers of quantiles; recursive_joint_exp grows a level at 24 and at 144. More are treated as the
-last."""
+"""Numbers of quantiles; recursive_joint_exp gets another level at 24 and at 144. Larger numbers
+count as the last one."""
 
 GRIDS: dict[str, Grid] = {
     "coarse": UniformGrid(0, 2**7 - 1),
@@ -43,17 +42,17 @@ GRIDS: dict[str, Grid] = {
     "float": FloatGrid(),
     "integers": FloatGrid(integral=True),
 }
-"""Up to about 2**10 points a tree has a leaf for each. Of all whole numbers, next to none are near
-the records."""
+"""Up to about 2**10 points, a tree has a leaf for every point. On "integers", hardly any of the
+points are near the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
-"""A grid of at least so many points is looked up under this name."""
+"""The smallest number of points of a grid that is looked up under each name."""
 
 
 @lru_cache(maxsize=1)
 def table() -> dict[str, Any]:
-    """Errors by grid, data and mechanism; one row per size, one column per count of quantiles."""
-    from importlib import resources  # costs more to import than all of the planner
+    """Errors by grid, data and mechanism: a row per size, a column per number of quantiles."""
+    from importlib import resources  # slower to import than the whole planner
 
     text = resources.files(__package__).joinpath("choice.json").read_text("utf-8")
     errors: dict[str, Any] = json.loads(text)["errors"]
@@ -61,14 +60,14 @@ def table() -> dict[str, Any]:
 
 
 def grid_name(grid: Grid) -> str:
-    """The grid of the table that a grid is looked up under."""
+    """The name under which a grid is looked up in the table."""
     if isinstance(grid, FloatGrid) and grid.unbounded:
         return "integers" if grid.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 
 def error(name: str, grid: str, data: str, n: float, m: int, rate: float = 1.0) -> float:
-    """The error for any n, in records times the rate, any number of quantiles and any rate."""
+    """The error for any n (records times rate), any number of quantiles and any rate."""
     weak = _entry(name, grid, data, n, m)
     if data != "smooth" or rate <= 1.0:
         return weak
@@ -78,7 +77,7 @@ def error(name: str, grid: str, data: str, n: float, m: int, rate: float = 1.0) 
 
 
 def _entry(name: str, grid: str, data: str, n: float, m: int) -> float:
-    """Linear in logarithms between entries."""
+    """An error by linear interpolation of logarithms between entries."""
     rows = table()[grid][data][name]
     row, across = _place(SIZES, n)
     column, along = _place(COUNTS, m)
@@ -94,7 +93,7 @@ def _entry(name: str, grid: str, data: str, n: float, m: int) -> float:
 
 
 def _place(marks: tuple[int, ...], x: float) -> tuple[int, float]:
-    """Between which two marks a number lies, and how far towards the second."""
+    """The mark below a number, and how far the number lies towards the next mark."""
     if x <= marks[0]:
         return 0, 0.0
     if x >= marks[-1]:

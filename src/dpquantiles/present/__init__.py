@@ -1,1 +1,1 @@
-"""Presentation: a release as text, table or picture. Pure: value in, string out."""
+"""Presentation: results, plans, ledgers and audits as text, tables and pictures."""

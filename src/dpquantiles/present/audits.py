@@ -1,4 +1,4 @@
-"""An audit for people: a table of its findings as text or HTML, and what they mean."""
+"""An audit for people: a table of its findings as text or HTML, and a verdict."""
 
 import textwrap
 
@@ -11,11 +11,11 @@ TITLES = {
     "statistical": "Statistical: a lower bound on epsilon, from draws of two neighbors",
     "hostile": "Hostile: records that made a release raise, warn or change its shape",
 }
-"""By the method of the findings below."""
+"""The titles of the tables, by the method of the findings."""
 
 
 def text(audit: Audit, width: int = tables.WIDTH) -> str:
-    """An audit as plain text: a part for each method, then what failed, then all in a sentence."""
+    """An audit as plain text: a table for each method, then the failures, then the verdict."""
     head, *rows = tables.lines(_columns(audit))
     lines: list[str] = []
     for method, title in TITLES.items():

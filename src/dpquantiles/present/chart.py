@@ -1,7 +1,7 @@
-"""Charts: round values along axes of every type, and the frame that every picture starts from.
+"""Charts: round values along axes of every type, and the frame that all pictures share.
 
-Text and axes take the color of the text around, so that a picture is legible on light and on dark
-pages alike; curves are of colors that stand out from both. Nothing comes from outside.
+Text and axes have the color of the surrounding text, so that a picture is legible on light and on
+dark pages. Curves have colors that stand out on both. Pictures load nothing from outside.
 """
 
 import datetime as dt
@@ -16,10 +16,10 @@ from dpquantiles.kinds.numbers import EXACT
 from dpquantiles.present.words import exact
 
 WIDTH, PLOT_HEIGHT = 440, 178
-"""Of a picture, and of the part of it that curves are drawn in."""
+"""The width of a picture, and the height of the area for curves."""
 
 CHARACTER, LINE_HEIGHT = 6.3, 14
-"""About the size of a character of a label."""
+"""The approximate size of a character of a label."""
 
 COLORS = ("#3d85e0", "#e0872b", "#2f9e6b", "#b65fcf", "#d1495b", "#8a8d91")
 
@@ -38,7 +38,7 @@ LARGEST = sys.float_info.max
 
 
 class Tick(NamedTuple):
-    """A round value: its position and what to write beside it."""
+    """A round value: its position and its label."""
 
     position: float
     label: str
@@ -56,9 +56,9 @@ def position(value: Any) -> float:
 
 
 def share(place: float, low: float, high: float) -> float:
-    """How far along the way from low to high a position stands: 0 to 1, or the middle of none.
+    """The place of a position between low and high, from 0 to 1; 0.5 if they are equal.
 
-    By halves, because two doubles may lie further apart than a double can say.
+    It computes with halves, because the distance of two doubles may overflow.
     """
     span = high / 2 - low / 2
     return (place / 2 - low / 2) / span if span else 0.5
@@ -77,7 +77,7 @@ def ticks(values: Sequence[Any], most: int) -> list[Tick]:
     else:
         with localcontext(EXACT):
             marks = list(_number_ticks(first, last, most))
-    # A narrow range may hold no round value at all: its ends then label it.
+    # A narrow range may hold no round value at all; then its ends are the labels.
     return marks if len(marks) > 1 else [Tick(first, exact(low)), Tick(last, exact(high))]
 
 
@@ -165,7 +165,7 @@ class Axis(NamedTuple):
     def logarithmic(cls, numbers: Sequence[float], title: str = "") -> "Axis":
         """An axis for positive numbers, labeled at powers of ten, and between where there is room.
 
-        Numbers that are close together stand in the middle of a whole power of ten.
+        If all numbers are close together, the axis spans one power of ten around them.
         """
         low, high = math.log10(min(numbers)), math.log10(max(numbers))
         if high - low < 0.1:
@@ -186,12 +186,12 @@ class Chart:
     """A picture that starts with its frame: a title, two axes, and lines of text below.
 
     Args:
-        name: What the picture is called for those who cannot see it.
+        name: A name for people who cannot see the picture.
         across: The axis at the bottom.
         up: The axis on the left.
         width: The width of the whole picture.
         right: How much room there is to the right of the plot.
-        gap: How far above the bottom the lowest value stands.
+        gap: The distance of the lowest value from the bottom.
         heading: A line above the plot.
         caption: Lines below the plot.
     """
@@ -238,7 +238,7 @@ class Chart:
         self.text((middle, self.bottom + 34), self.across.title, anchor="middle")
 
     def _anchor(self, x: float, label: str) -> str:
-        """How a label stands at its tick, so that it stays in the picture."""
+        """The side of a label that its tick is at, so that the label stays in the picture."""
         half = CHARACTER * len(label) / 2
         if x < half:
             return "start"
@@ -251,11 +251,11 @@ class Chart:
         return round(self.floor - self.up.share(place) * (self.floor - self.top), 1)
 
     def x(self, value: Any) -> float:
-        """How far to the right a value of the lower axis stands."""
+        """The horizontal position of a value of the lower axis."""
         return self._distance(self.across.place(value))
 
     def y(self, value: Any) -> float:
-        """How far down a value of the left axis stands."""
+        """The vertical position of a value of the left axis."""
         return self._height(self.up.place(value))
 
     def line(
@@ -266,7 +266,7 @@ class Chart:
         opacity: float,
         **style: str,
     ) -> None:
-        """A straight line, in the color of the text around unless `stroke` says another one."""
+        """A straight line, in the color of the surrounding text unless `stroke` is given."""
         places = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
         ends = {name: f"{place:g}" for name, place in places}
         stroke = {"stroke": "currentColor", "stroke-opacity": str(opacity)}
@@ -281,7 +281,7 @@ class Chart:
     def text(
         self, place: tuple[float, float], words: str, *, anchor: str = "start", color: str = ""
     ) -> None:
-        """Words at a place, in the color of the text around unless another is given."""
+        """Words at a place, in the color of the surrounding text unless another is given."""
         at = {"x": f"{place[0]:g}", "y": f"{place[1]:g}", "text-anchor": anchor}
         fill = {"fill": color} if color else {"fill": "currentColor", "opacity": "0.8"}
         if words:

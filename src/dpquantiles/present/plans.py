@@ -17,13 +17,13 @@ MOST_ROWS = 19
 """More quantiles than this are shown as an even selection."""
 
 LEAST_DRAWN = 0.1
-"""Ranks: what is less, and nothing at all, is drawn as this, because the axis is logarithmic."""
+"""Smaller rank errors, and zero, are drawn as this one, because the axis is logarithmic."""
 
 Curve = Sequence[tuple[Guarantee, Estimate]]
 
 
 def title(plan: Plan) -> str:
-    """What was planned."""
+    """A line that says what the plan is for."""
     return (
         f"Rank errors to expect for {_quantiles(plan)} of {plan.size:,} records "
         f"at {budget(plan.budget)}, {plan.budget.neighbors} neighbors"
@@ -106,7 +106,7 @@ def _ranks(error: float) -> str:
 
 
 def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
-    """Error against budget for a terminal: lines as long as the logarithm of the error."""
+    """Error against budget for a terminal; each line is as long as the logarithm of the error."""
     errors = [math.log(max(estimate.worst, LEAST_DRAWN)) for _, estimate in curve]
     span = max(max(errors) - min(errors), 1e-9)
     columns = {
@@ -120,7 +120,7 @@ def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
 
 
 def svg(plan: Plan, curve: Curve) -> str:
-    """Error against budget as a picture: expected errors, 95 % bounds, and what they rest on."""
+    """Error against budget as a picture: expected errors, 95 % bounds, and the assumption."""
     heading = f"Rank error of {curve[0][1].mechanism}: {_quantiles(plan)} of {plan.size:,} records"
     amounts = [stated.amount for stated, _ in curve]
     means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
@@ -140,7 +140,7 @@ def svg(plan: Plan, curve: Curve) -> str:
 
 
 def _error_axis(errors: Sequence[float]) -> Axis:
-    """Its lowest label says that less is drawn there, too."""
+    """The axis of errors; its lowest label says that smaller errors are drawn there too."""
     axis = Axis.logarithmic(errors)
     least = math.log10(LEAST_DRAWN)
     ticks = [
@@ -152,7 +152,7 @@ def _error_axis(errors: Sequence[float]) -> Axis:
 
 
 def html(plan: Plan) -> str:
-    """A plan for a notebook: both tables, and what they rest on."""
+    """A plan for a notebook: both tables, the assumption, and the choice of auto."""
     shown = (_mechanisms(plan), _by_quantile(plan, plan[AUTO]))
     words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
     parts = [tables.cells(columns, height=320) for columns in shown]

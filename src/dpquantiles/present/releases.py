@@ -1,4 +1,4 @@
-"""Results for people: text, HTML and CSV of all kinds of them, and a picture of a release."""
+"""Results for people: every kind of result as text, HTML and CSV, and a picture of a release."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -11,10 +11,10 @@ from dpquantiles.present.words import coverage, exact, labels, precision, promis
 from dpquantiles.results import Description, GroupedRelease, Release
 
 MOST_ROWS = 50
-"""Groups that people are shown; frames, JSON and CSV have all of them."""
+"""The most groups that a table shows; frames, JSON and CSV have all of them."""
 
 OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
-"""What stands in a table for an end of an interval that is open."""
+"""The words for an open end of an interval in a table."""
 
 MANY_DOTS = 25
 """A curve with more dots than this has smaller ones."""
@@ -26,7 +26,7 @@ Shown = Release | GroupedRelease | Description
 
 
 def text(result: Shown, width: int = tables.WIDTH) -> str:
-    """A result as plain text: its table, beside a release its picture, its promise in words."""
+    """A result as plain text: its table, with a picture if it is a release, and its promise."""
     pictures = dots(result.values, width) if isinstance(result, Release) else []
     more = [f"  {line}" for line in _left_out(result)]
     lines = tables.lines(columns(result), pictures) + more
@@ -34,7 +34,7 @@ def text(result: Shown, width: int = tables.WIDTH) -> str:
 
 
 def html(result: Shown) -> str:
-    """A result as HTML, with a picture of a release of several quantiles."""
+    """A result as HTML, with a picture if it is a release of several quantiles."""
     alone = isinstance(result, Release)
     parts = [tables.cells(columns(result), height=232 if alone else 420)]
     if isinstance(result, Release) and len(set(result.q)) > 1:
@@ -45,7 +45,7 @@ def html(result: Shown) -> str:
 
 
 def csv(result: Release | GroupedRelease) -> str:
-    """A result as CSV: a row for each quantile, of each group; an open end is an empty cell."""
+    """A result as CSV: a row for each quantile and group; an open end is an empty cell."""
     if isinstance(result, GroupedRelease):
         return tables.csv(result.long())
     ends = {} if result.ranks is None else _ends(result)
@@ -53,7 +53,7 @@ def csv(result: Release | GroupedRelease) -> str:
 
 
 def columns(result: Shown) -> dict[str, list[str]]:
-    """A result as columns of labels, by quantile; of groups, the first ones in the wide form."""
+    """A result as columns of labels, by quantile; for groups, the first rows of the wide form."""
     if isinstance(result, GroupedRelease):
         rows = list(islice(zip(result.keys, result.values, strict=True), MOST_ROWS))
         keys = {name: [exact(key[i]) for key, _ in rows] for i, name in enumerate(result.by)}
@@ -78,13 +78,13 @@ def _ends(release: Release) -> dict[str, list[Any]]:
 
 
 def _left_out(result: Shown) -> list[str]:
-    """How many groups are not shown, if any."""
+    """A line that says how many groups are not shown, if any."""
     more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
     return [f"... and {more:,} more"] if more > 0 else []
 
 
 def statements(result: Shown) -> list[str]:
-    """All that a result says of itself: its promise, what its intervals hold, its precision."""
+    """The statements below a result: its promise, the meaning of its intervals, its precision."""
     if isinstance(result, Description):
         notes = [
             f"{name}: {note}"
@@ -93,12 +93,12 @@ def statements(result: Shown) -> list[str]:
         ]
         return [promise(result), *notes]
     ranks = result.ranks if isinstance(result, Release) else None
-    covered = [] if ranks is None else [coverage(ranks.asked)]
+    covered = [] if ranks is None else [coverage(ranks.requested)]
     return [promise(result), *covered, *precision(result)]
 
 
 def dots(values: Sequence[Any], width: int = tables.WIDTH) -> list[str]:
-    """The quantile function on its side."""
+    """The quantile function as lines of characters, one for each value."""
     places = [position(value) for value in values]
     if len(set(places)) < 2:
         return []
@@ -107,7 +107,7 @@ def dots(values: Sequence[Any], width: int = tables.WIDTH) -> list[str]:
 
 
 def picture(release: Release) -> Element:
-    """The quantile function: a dot for every answer, a bar for its interval, joined in order."""
+    """The quantile function: a curve with a dot for every answer and a bar for its interval."""
     up = Axis.linear([*release.values, *_near_ends(release)], MOST_LABELS)
     chart = Chart("Released values by quantile", QUANTILES, up, gap=6)
     if release.ranks is not None:
@@ -123,7 +123,7 @@ def picture(release: Release) -> Element:
 
 
 def _near_ends(release: Release) -> list[Any]:
-    """Ends of intervals, but not open ones, nor those at the ends of the grid, maybe far away."""
+    """The ends of intervals, without open ones and ends of the grid, which may be far away."""
     if release.ranks is None:
         return []
     far = (None, *release.ranks.ends)

@@ -1,4 +1,4 @@
-"""What a ledger's data sets have spent over time: a table with small pictures, or an SVG."""
+"""The spending of a ledger's data sets over time: a table with small pictures, or an SVG."""
 
 import datetime as dt
 import textwrap
@@ -21,24 +21,24 @@ from dpquantiles.present.chart import (
 from dpquantiles.privacy import ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-"""Levels of a picture in a line: the last is the whole budget."""
+"""The levels of a picture in a line; the last one is the whole budget."""
 
 MOST_TIMES = 24
 WIDTH = 560
 MOST_LINES = 12
-"""Accounts in the picture: those that have spent the most."""
+"""The most accounts in the picture; those that have spent the most are shown."""
 
 LONGEST_NAME = 36
-"""Characters; what is longer ends in dots in the picture."""
+"""The most characters of a name in the picture; longer ones end in dots."""
 
 Steps = Sequence[tuple[dt.datetime, float]]
-"""When an account had spent how much, in order."""
+"""The times at which an account was charged, and what it had spent by then."""
 
 Span = tuple[dt.datetime, dt.datetime]
 
 
 def _steps(ledger: Ledger) -> dict[Owner, Steps]:
-    """A clock that was set back is taken to stand still: what was spent stays spent."""
+    """The spending of each account over time; if a clock was set back, time stands still."""
     steps: dict[Owner, list[tuple[dt.datetime, float]]] = {}
     moment = dt.datetime.min
     for point in ledger.history():
@@ -87,7 +87,7 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
 
 
 def _cautions(accounts: Mapping[Owner, Standing], width: int) -> list[str]:
-    """What accounts promise whose charges protect less, or less exactly, than the budget says."""
+    """The promises of accounts that protect less, or less exactly, than the budget says."""
     lines: list[str] = []
     for owner, (_, _, stated) in accounts.items():
         if stated is not None and (stated.within or stated.research_only):
@@ -101,7 +101,7 @@ def _span(steps: Mapping[Owner, Steps]) -> Span:
 
 
 def _blocks(points: Steps, span: Span, limit: float) -> str:
-    """One character for each stretch of time: what had been spent by its end."""
+    """One character for each stretch of time, for the amount that was spent by its end."""
     first, last = span
     cells = MOST_TIMES if last > first else 1
     ends = [first + (last - first) * ((k + 1) / cells) for k in range(cells)]
@@ -140,10 +140,10 @@ def svg(ledger: Ledger) -> str:
 
 
 def _time_axis(steps: Mapping[Owner, Steps]) -> Axis:
-    """The time of all charges; dates are short, so that more of them fit than of times of day."""
+    """The axis of time; more labels fit if they are dates without times of day."""
     first, last = _span(steps)
     marks = ticks((first, last), 4 if last - first > dt.timedelta(days=4) else 2) if steps else []
-    second = dt.timedelta(seconds=1)  # a single charge stands on the left
+    second = dt.timedelta(seconds=1)  # so that a single charge is on the left
     return Axis(marks, position(first), position(max(last, first + second)), "time (UTC)")
 
 
@@ -153,7 +153,7 @@ def _short(name: str) -> str:
 
 
 def _level(account: tuple[Owner, Steps]) -> float:
-    """What an account has spent by now."""
+    """The amount that an account has spent so far."""
     return account[1][-1][1]
 
 

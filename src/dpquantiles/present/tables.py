@@ -1,7 +1,7 @@
-"""Columns of labels and paragraphs below them: as plain text, as HTML, as CSV.
+"""Tables of labels, with paragraphs below them, as plain text, HTML and CSV.
 
-HTML is built as a tree of elements, so that all text is escaped and all tags are closed by
-construction. It has no scripts and no style sheets, and nothing comes from outside.
+HTML is built as a tree of elements, so that all text is escaped and all tags are closed. It has no
+scripts and no style sheets, and loads nothing from outside.
 """
 
 import csv as csv_format
@@ -15,7 +15,7 @@ from dpquantiles.present.words import exact
 
 WIDTH = 80
 TRACK = 36
-"""Characters of a picture beside a table: each row has a line, and a dot at its end."""
+"""The width of a picture beside a table: each row has a line with a dot at its end."""
 
 DOT, LINE = "●", "─"
 
@@ -27,7 +27,7 @@ BAD = "border-left:3px solid #e0872b;padding:2px 10px;margin:6px 0 2px;font-weig
 PARAGRAPH = "padding:2px 13px;margin:2px 0"
 
 Columns = Mapping[str, Sequence[str]]
-"""Labels by the title of their column; all columns are equally long."""
+"""Labels by the title of their column; all columns have the same length."""
 
 
 def lines(columns: Columns, pictures: Sequence[str] = ()) -> list[str]:
@@ -43,7 +43,7 @@ def lines(columns: Columns, pictures: Sequence[str] = ()) -> list[str]:
 
 
 def dots(shares: Sequence[float], width: int = TRACK) -> list[str]:
-    """A line for each row of a table, as long as its share (0 to 1) is large."""
+    """A line for each row of a table; its length is the row's share, from 0 to 1."""
     return [f" {LINE * round(share * (width - 1))}{DOT}" for share in shares]
 
 
@@ -54,7 +54,7 @@ def wrapped(paragraphs: Sequence[str], width: int) -> list[str]:
 
 
 def csv(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Columns of values as CSV, complete to the last digit; what is None is an empty cell."""
+    """Columns of values as CSV, with all digits; None is an empty cell."""
     written = io.StringIO()
     writer = csv_format.writer(written, lineterminator="\n")
     writer.writerow(columns)
@@ -64,7 +64,7 @@ def csv(columns: Mapping[str, Sequence[Any]]) -> str:
 
 
 def cells(columns: Columns, height: int) -> Element:
-    """An HTML table that scrolls when it is too high; all but its first column stand right."""
+    """An HTML table that scrolls if it is too high; all but its first column are right-aligned."""
     box = Element("div", style=f"max-height:{height}px;overflow:auto")
     table = SubElement(box, "table", style="border-collapse:collapse;margin:0")
     head = SubElement(SubElement(table, "thead"), "tr")
@@ -84,7 +84,7 @@ def cells(columns: Columns, height: int) -> Element:
 def html(
     parts: Sequence[Element], paragraphs: Sequence[str], *, good: bool, above: str = ""
 ) -> str:
-    """Tables and pictures beside each other, and paragraphs, of which the first one stands out."""
+    """Tables and pictures beside each other, and paragraphs below; the first one stands out."""
     root = Element("div", style="max-width:860px;line-height:1.4")
     if above:
         SubElement(root, "p").text = above

@@ -1,4 +1,4 @@
-"""Promises, single values and quantiles in words."""
+"""Promises in words, and labels of values and quantiles."""
 
 import datetime as dt
 import math
@@ -14,27 +14,27 @@ from dpquantiles.results import Result
 from dpquantiles.results.release import Answers
 
 SIGNIFICANT = 6
-"""Digits of the largest real number in a table; JSON and CSV carry all of them."""
+"""The digits of the largest real number in a table; JSON and CSV have all digits."""
 
 NEGLIGIBLE = 1e-9
-"""Beside the largest number of a table, a number smaller by this factor reads as zero."""
+"""A number that is smaller than the largest one of a table by this factor counts as zero."""
 
 
 def promise(result: Result) -> str:
-    """What a result promises, in one sentence; its note when it promises nothing."""
+    """The promise of a result in one sentence, or its note if it promises nothing."""
     if result.guarantee is None:
         return _sentence(result.note or "no privacy guarantee")
     return guarantee(result.guarantee)
 
 
 def precision(result: Answers) -> list[str]:
-    """What was rounded or clamped although nobody requested it, as the result says itself."""
+    """The notes of a result about rounding and clamping that nobody requested."""
     notes = result.provenance.get("precision")
     return [" ".join(notes)] if isinstance(notes, list) else []
 
 
 def coverage(intervals: Intervals) -> str:
-    """What intervals hold, in one sentence."""
+    """The meaning of intervals, in one sentence."""
     population = "population that the records were drawn from"
     whose = population if intervals.of == POPULATION else DATA
     return (
@@ -48,7 +48,7 @@ def _sentence(text: str) -> str:
 
 
 def guarantee(stated: Guarantee) -> str:
-    """A guarantee for people who have not met it before."""
+    """A guarantee, explained to people who do not know the term."""
     one = "any one record" if stated.unit is None else f"all records of any one {stated.unit}"
     many = "records" if stated.unit is None else f"different {stated.unit}"
     columns = " and ".join(stated.within)
@@ -63,7 +63,7 @@ def guarantee(stated: Guarantee) -> str:
 
 
 def _effect(stated: Guarantee) -> str:
-    """What one record can do to the result."""
+    """The effect that one record can have on the result."""
     if isinstance(stated, ZCDP):
         return (
             f"shifts the odds of results by no more than rho = {in_words(stated.rho)} allows "
@@ -85,14 +85,14 @@ def _odds(epsilon: float) -> str:
 
 
 def labels(values: Sequence[Any]) -> list[str]:
-    """Values for a table: real numbers share their decimal places, all others say all they are."""
+    """Values for a table: real numbers share their decimal places, all others are exact."""
     if values and all(isinstance(value, float) for value in values):
         return _real_labels(values)
     return [exact(value) for value in values]
 
 
 def exact(value: Any) -> str:
-    """One value, complete, in a form that the reader of CSV files reads again."""
+    """One value with all digits, in a form that our CSV reader understands."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dt.datetime):
@@ -112,5 +112,5 @@ def _real_labels(values: Sequence[float]) -> list[str]:
 
 
 def quantile(q: float) -> str:
-    """A quantile without the noise of its last bits."""
+    """A quantile without the rounding error of its last bits."""
     return f"{q:.10g}"

@@ -1,4 +1,4 @@
-"""What several releases cost together, added up here or by Google's dp-accounting library."""
+"""The cost of several releases together, computed here or by Google's dp-accounting library."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

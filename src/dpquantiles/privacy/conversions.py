@@ -251,7 +251,7 @@ def _best_rho(x: float, delta: float) -> float:
 
 
 def renyi_limit(excess: float, epsilon: float, delta: float) -> float:
-    """The largest Renyi divergence of order 1 + excess within (epsilon, delta), or negative."""
+    """The most Renyi divergence of order 1 + excess within (epsilon, delta); negative if none."""
     gained, lost = _slack(excess, delta)
     return epsilon + gained - lost - (1 - SAFE) * (epsilon + gained + lost)
 

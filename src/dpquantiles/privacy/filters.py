@@ -137,7 +137,7 @@ class Filter:
 
     @cached_property
     def _order(self) -> tuple[Fraction, Fraction]:
-        """The best order for charges of rho alone, and its limit on the divergence."""
+        """The best order for charges of rho alone, and the limit on its divergence."""
         epsilon = below(reading(self.budget.amount))
         excess = renyi_excess(epsilon, self.ordered)
         return 1 + Fraction(excess), Fraction(renyi_limit(excess, epsilon, self.ordered))

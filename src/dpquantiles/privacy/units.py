@@ -26,11 +26,11 @@ class Neighbors(StrEnum):
 
     @property
     def records(self) -> int:
-        """How many records differ between neighbors: a swap takes one away and adds one."""
+        """How many records differ between neighbors: a swap removes one and adds one."""
         return 2 if self is Neighbors.SWAP else 1
 
     def sentence(self, unit: str | None = None, within: Sequence[str] = ()) -> str:
-        """What the relation protects, in words: one record, or all records of one unit."""
+        """The relation in words: what may change, and whether the number of records is public."""
         one = "one record" if unit is None else f"all records of one {unit}"
         count = "the number of records" if unit is None else f"the number of different {unit}"
         if self is Neighbors.ADD_REMOVE:

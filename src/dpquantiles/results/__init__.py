@@ -1,4 +1,4 @@
-"""Results: what a release hands over, as frozen values that hold public things only."""
+"""Results: the frozen values that a release returns; they hold only public things."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def from_dict(plain: Mapping[str, Any]) -> Release | GroupedRelease | Description:
-    """The result that `to_dict` wrote; its fields tell of which kind it is."""
+    """The result that `to_dict` wrote; its fields tell its kind."""
     if "groups" in plain:
         return GroupedRelease.from_dict(plain)
     return Description.from_dict(plain) if "columns" in plain else Release.from_dict(plain)

@@ -1,4 +1,4 @@
-"""A release by group: the answers of every key, what they promise together, and frames of them."""
+"""A release by group: the answers for every key, one guarantee for all of them, and frames."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,30 +15,30 @@ Key = tuple[Any, ...]
 class GroupedRelease(Answers):
     """Private quantiles of every group, in the order of the keys and of the quantiles.
 
-    One guarantee covers all groups together. A key in the data that Python cannot show is
-    "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library that frames are
-    made with: that of the data.
+    One guarantee covers all groups together. A key in the data that Python cannot show becomes
+    "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library of the data, which
+    is also used for frames of results.
     """
 
     by: tuple[str, ...]
     keys: tuple[Key, ...]
     key_types: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
-    """Entry i holds the answers of key i, in the order of `q`."""
+    """Entry i holds the answers for key i, in the order of `q`."""
     backend: str | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys, as `release[key]` takes them."""
+        """The keys, as `release[key]` accepts them."""
         return iter(key[0] if len(self.by) == 1 else key for key in self.keys)
 
     def __getitem__(self, key: Any) -> Release:
-        """The release of one group; its guarantee is that of all groups together."""
-        wanted = key if isinstance(key, tuple) else (key,)
+        """The release of one group; its guarantee is the one for all groups together."""
+        parts = key if isinstance(key, tuple) else (key,)
         try:
-            place = self.keys.index(wanted)
+            place = self.keys.index(parts)
         except ValueError:
             raise KeyError(key) from None
         return Release(
@@ -52,7 +52,7 @@ class GroupedRelease(Answers):
         )
 
     def summary(self) -> str:
-        """How many answers there are, and by what."""
+        """The number of quantiles and groups, and the columns of the keys."""
         return f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
 
     def long(self) -> dict[str, list[Any]]:
@@ -70,7 +70,7 @@ class GroupedRelease(Answers):
         return columns | answers
 
     def _quantile_names(self) -> dict[float, str]:
-        """A column's name for each quantile, such as q0.5: with all digits where few do not do."""
+        """A column name for each quantile, such as q0.5; with all digits if few are ambiguous."""
         from dpquantiles.sources.tables import free_name
 
         few = {q: f"q{q:.10g}" for q in self.q}
@@ -131,10 +131,10 @@ def _plain(part: Any) -> Any:
 
 
 def _part(plain: Any, name: str) -> Any:
-    stand_in = isinstance(plain, str) and plain.startswith("<")  # for a date that Python has not
+    stand_in = isinstance(plain, str) and plain.startswith("<")  # for a date beyond Python's years
     return named("date").from_json(plain) if name == "date" and not stand_in else plain
 
 
 def _of_one_type(keys: list[Any]) -> list[Any]:
-    """A column of keys; dates are text where a stand-in is among them, as a frame needs it."""
+    """A column of keys in one type, as frames need it: dates beside a stand-in become text."""
     return [_plain(key) for key in keys] if any(isinstance(key, str) for key in keys) else keys

@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 def require_format(plain: Mapping[str, Any]) -> None:
-    """Refuse a dictionary that another version wrote, or another program."""
+    """Refuse a dictionary that another version or another program wrote."""
     if plain.get("format") != FORMAT:
         raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
 
@@ -28,7 +28,7 @@ def require_format(plain: Mapping[str, Any]) -> None:
 class Result(ABC):
     """A value that holds answers and public parameters, never data.
 
-    `guarantee` is None when the result must not be taken for private; `note` then says why.
+    `guarantee` is None if the result is not private; then `note` says why.
     """
 
     guarantee: Guarantee | None
@@ -36,16 +36,16 @@ class Result(ABC):
 
     @abstractmethod
     def summary(self) -> str:
-        """The answers, or how many there are of what, in a line."""
+        """The answers, or their number, in one line."""
 
     def __str__(self) -> str:
         return f"{self.summary()} [{self.guarantee or self.note}]"
 
     def _repr_html_(self) -> str:
-        # A notebook asks the value itself to be drawn; drawing is loaded only then.
+        # Notebooks call this method; the presentation is loaded only then.
         from dpquantiles.present.releases import html
 
-        drawn: Any = self  # there are no results of other kinds than those that `html` knows
+        drawn: Any = self  # `html` accepts all kinds of results
         return html(drawn)
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Result(ABC):
         """A plain dictionary, the inverse of `from_dict`."""
 
     def _promise(self) -> dict[str, object]:
-        """The part of the dictionary that every result has."""
+        """The fields that the dictionary of every result has."""
         guarantee = None if self.guarantee is None else self.guarantee.to_dict()
         return {"guarantee": guarantee, "note": self.note}
 
@@ -69,7 +69,7 @@ class Result(ABC):
 
     @classmethod
     def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
-        """What the result is made from, read from its dictionary."""
+        """The arguments of the constructor, read from a dictionary."""
         guarantee = plain["guarantee"]
         promise = None if guarantee is None else privacy.from_dict(guarantee)
         return {"guarantee": promise, "note": plain["note"]}
@@ -82,7 +82,7 @@ class Result(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers(Result):
-    """A result that one mechanism drew, and whose answers are all of one type."""
+    """A result that one mechanism drew; all of its answers have one type."""
 
     values: tuple[Any, ...]
     q: tuple[float, ...]
@@ -93,7 +93,7 @@ class Answers(Result):
     provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def _origin(self, answers: Iterable[Any]) -> dict[str, object]:
-        """The part of the dictionary that says of what type the answers are and who drew them."""
+        """The fields of the dictionary that state the type of the answers and their mechanism."""
         return {
             "type": self.type,
             "zone": zone_name(next(iter(answers), None)),
@@ -118,11 +118,11 @@ class Release(Answers):
     """Private quantiles, in the order in which they were requested."""
 
     ranks: MeasuredRanks | None = None
-    """What intervals rest on, when they were requested."""
+    """The measured ranks for intervals, if intervals were requested."""
 
     @property
     def value(self) -> Any:
-        """The answer, when one quantile was requested."""
+        """The answer, if one quantile was requested."""
         if len(self.values) != 1:
             raise InvalidValue(f"value is for one quantile, got {len(self.values)}; use values")
         return self.values[0]
@@ -130,25 +130,24 @@ class Release(Answers):
     def interval(
         self, level: float | None = None, of: Subject | None = None
     ) -> tuple[Interval, ...]:
-        """For each quantile an interval that holds the true one with a chance of at least `level`.
+        """For each quantile, an interval that holds the true one with a chance of at least `level`.
 
-        Without arguments, as requested at release time. Any other level, and "data" or
-        "population" for `of`, cost nothing more: they are answered from the same measured ranks,
-        less tightly the more they ask for. An end is None where values beyond the grid count as
-        its end: the true quantile may lie beyond. Each interval holds its own quantile
-        with that chance, not all of them together.
+        Without arguments, the intervals are as requested at release time. Any other level, and
+        "data" or "population" for `of`, cost nothing more, because they use the same measured
+        ranks; a higher level gives wider intervals. An end is None if the true quantile may lie
+        beyond the grid. The chance holds for each interval on its own, not for all together.
         """
         if self.ranks is None:
             raise InvalidValue(
                 "interval needs a release with intervals; ask for them when it is made, "
                 "for example quantiles(..., intervals=True)"
             )
-        default = self.ranks.asked
-        wanted = Intervals(
+        default = self.ranks.requested
+        intervals = Intervals(
             level=default.level if level is None else level, of=default.of if of is None else of
         )
         answers = zip(self.q, self.values, strict=True)
-        return tuple(self.ranks.interval(q, value, wanted) for q, value in answers)
+        return tuple(self.ranks.interval(q, value, intervals) for q, value in answers)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -162,7 +161,7 @@ class Release(Answers):
         return len(self.values)
 
     def summary(self) -> str:
-        """The answers, with their intervals where there are any."""
+        """The answers, with their intervals if there are any."""
         answers = [f"q={q:g}: {value}" for q, value in zip(self.q, self.values, strict=True)]
         if self.ranks is not None:
             ends = self.interval()
@@ -194,7 +193,7 @@ class Release(Answers):
 class Description(Result):
     """One release per column, in the order in which the columns were named.
 
-    `guarantee` covers all columns together; that of each release is its share.
+    `guarantee` covers all columns together; the guarantee of each release is its share.
     """
 
     releases: Mapping[str, Release] = field(hash=False)
@@ -219,13 +218,13 @@ class Description(Result):
         return self.releases[column]
 
     def summary(self) -> str:
-        """How many answers there are, and of which columns."""
+        """The number of quantiles, and the columns."""
         return f"{len(self.q)} quantiles of {', '.join(self.releases)}"
 
     def columns(self) -> dict[str, list[Any]]:
         """The table: `q`, and one column of answers per column, in its own type.
 
-        Where a column is itself called `q`, the quantiles are called `q_`.
+        If a column is itself called `q`, the quantiles are called `q_`.
         """
         from dpquantiles.sources.tables import free_name
 

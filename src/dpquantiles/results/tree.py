@@ -22,10 +22,9 @@ class ReleasedTree:
     """Noisy counts, from which any number of quantiles can be read at no further cost.
 
     `edges` are the first steps of all leaves, and the end of the last. `total` is the number of
-    records where that is public. `reading` says how answers are read off the counts: "settled" for
-    the least-squares masses without negative ones, "raw" for the counts as they are. `note`, when
-    there is one, says why the tree must not be taken for private; then its releases carry no
-    guarantee.
+    records if it is public. `reading` says how answers are read off the counts: "settled" uses
+    least-squares masses without negative ones, "raw" uses the counts as they are. If there is a
+    `note`, it says why the tree is not private; then its releases carry no guarantee.
     """
 
     mechanism: str
@@ -40,16 +39,16 @@ class ReleasedTree:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the tree and everything read off it promise together."""
+        """The guarantee of the tree and of everything that is read off it, together."""
         return None if self.note else self.budget
 
     @property
     def masses(self) -> Floats:
-        """How many records each leaf has, as far as the counts tell."""
+        """An estimate of the number of records in each leaf."""
         return tree.masses(self.levels, self.branching, self.total, self.reading)
 
     def quantiles(self, q: Sequence[float] | float | str) -> Release:
-        """Answers to any quantiles, in the order of `q`: post-processing, which costs nothing."""
+        """Answers to any quantiles, in the order of `q`; they cost nothing (post-processing)."""
         requested = require.quantiles(q=q)
         order = np.argsort(requested, kind="stable")
         steps = np.empty(len(requested), dtype=np.int64)
@@ -74,9 +73,9 @@ class ReleasedTree:
         }
 
     def merge(self, other: "ReleasedTree") -> "ReleasedTree":
-        """The tree of both groups of records, which must have no person in common.
+        """The tree of the records of both trees, which must have no person in common.
 
-        One record is in one of the two, so the larger of both budgets covers it.
+        Each record is in only one of the two, so the larger of both budgets covers it.
         """
         if self._alike() != other._alike():
             raise InvalidValue(
@@ -104,7 +103,7 @@ class ReleasedTree:
         )
 
     def _alike(self) -> dict[str, object]:
-        """What two trees must share to be added up, beside their leaves."""
+        """The properties, besides their leaves, that two trees must share to be added up."""
         budget = {"neighbors": str(self.budget.neighbors), "kind": self.budget.kind}
         return {"grid": self.grid.describe(), "reading": self.reading, **budget}
 
@@ -123,7 +122,7 @@ class ReleasedTree:
 
     @classmethod
     def from_json(cls, text: str, grid: Grid) -> "ReleasedTree":
-        """The tree that `to_json` wrote, on the grid that it was made on."""
+        """The tree that `to_json` wrote, with the grid that it was made on."""
         plain: Mapping[str, Any] = json.loads(text)
         require_format(plain)
         if plain["grid"] != json.loads(json.dumps(grid.describe())):

@@ -1,4 +1,4 @@
-"""The sorted view: all that a mechanism ever sees of the data."""
+"""Sorted views: the only way in which a mechanism sees data."""
 
 from dpquantiles.views.array import (
     MISSING_POLICIES,

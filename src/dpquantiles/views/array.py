@@ -21,10 +21,10 @@ MISSING_POLICIES = ("drop", "lower", "upper")
 class ArrayView:
     """Records of an array, list or tuple on a grid.
 
-    The map to the grid is monotone, so selection works on the raw numbers and only what is
-    selected is encoded. `missing` says what stands in for a missing record: "lower" or "upper" for
-    the ends of the grid, a value of the data's type, or nothing ("drop", which changes n and is for
-    add-remove neighbors only).
+    The map to the grid is monotone, so records are selected as raw numbers, and only the selected
+    ones are encoded. `missing` says what replaces a missing record: "lower" or "upper" for an end
+    of the grid, or a value of the data's type. "drop" leaves the record out; this changes n, so it
+    is for add-remove neighbors only.
     """
 
     def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = "upper") -> None:
@@ -44,7 +44,7 @@ class ArrayView:
     def order_statistics(self, index: Ints) -> Ints:
         """The steps at these positions (ascending) of the sorted records."""
         if len(index) and not 0 <= index[0] <= index[-1] < self.n:
-            raise LookupError("a position outside the records was asked for")
+            raise LookupError("a position outside the records was requested")
         return self._records.order_statistics(index)
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
@@ -79,7 +79,7 @@ class _Present:
 
 
 def stand_in(grid: Grid, missing: Any) -> int:
-    """The step that stands in for a missing record."""
+    """The step that replaces a missing record."""
     if isinstance(missing, str):
         return 0 if require.choice(MISSING_POLICIES, missing=missing) == "lower" else grid.size - 1
     number = grid.kind.number(missing, "missing")
@@ -87,7 +87,7 @@ def stand_in(grid: Grid, missing: Any) -> int:
 
 
 def filled(present: SortedView, missing: Any, count: int) -> SortedView:
-    """The records that are present, and what stands in for the missing ones, if anything does."""
+    """The records that are present, plus replacements for the missing ones unless dropped."""
     step = stand_in(present.grid, missing)
     dropped = isinstance(missing, str) and missing == "drop"
     return present if dropped or not count else FilledView(present, step, count)
@@ -103,7 +103,7 @@ class FilledView:
 
     @property
     def n(self) -> int:
-        """The number of records, those that stand in included."""
+        """The number of records, including the added ones."""
         return self.view.n + self.count
 
     @property
@@ -112,7 +112,7 @@ class FilledView:
 
     @cached_property
     def _before(self) -> int:
-        """They come after all records that lie below their step."""
+        """How many records of the view come before the added ones."""
         return int(self.view.ranks(np.array([self.step]))[0][0])
 
     def order_statistics(self, index: Ints) -> Ints:
@@ -161,7 +161,7 @@ class Groups:
         """Records with the codes 0 .. count-1 of their groups, in any order."""
         ends = np.cumsum(np.bincount(codes, minlength=count))
         if count * grid.size <= 2**63:
-            # One number holds group and step, so that one plain sort will do.
+            # Group and step fit into one number, so a single plain sort is enough.
             together = np.sort(codes * np.int64(grid.size) + steps)
             return cls(grid, together % np.int64(grid.size), ends)
         return cls(grid, steps[np.lexsort((steps, codes))], ends)

@@ -1,4 +1,4 @@
-"""What a sorted view promises, what a mechanism demands of one, and a view of just that."""
+"""Sorted views, the demands of mechanisms on them, and views of a part of another view."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 class SortedView(Protocol):
-    """Records as grid steps, in order, without saying where they are or how they are sorted."""
+    """Records as grid steps in ascending order, wherever they are stored."""
 
     @property
     def n(self) -> int:
@@ -31,24 +31,24 @@ class SortedView(Protocol):
         """How many records lie below, and how many at or below, each step."""
 
 
-def _nothing() -> Ints:
+def _empty() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """What a mechanism will ask of a view, stated before it asks.
+    """What a mechanism will read from a view, stated in advance.
 
-    These are positions of sorted records, as ascending disjoint runs, and steps whose ranks are
-    wanted.
+    `runs` are positions of sorted records, as ascending disjoint ranges. `steps` are the steps
+    whose ranks are needed.
     """
 
     runs: tuple[range, ...] = ()
-    steps: Ints = field(default_factory=_nothing)
+    steps: Ints = field(default_factory=_empty)
 
     @classmethod
     def everything(cls, n: int) -> "Demand":
-        """All records: for mechanisms whose later questions depend on their earlier answers."""
+        """All records, for mechanisms whose next question depends on an earlier answer."""
         return cls(runs=(range(n),) if n else ())
 
     def __iter__(self) -> Iterator[range]:
@@ -58,11 +58,11 @@ class Demand:
     def index(self) -> Ints:
         """All positions, ascending."""
         runs = [np.arange(run.start, run.stop, dtype=np.int64) for run in self.runs]
-        return np.concatenate([*runs, _nothing()])
+        return np.concatenate([*runs, _empty()])
 
 
 def merged(runs: list[range]) -> tuple[range, ...]:
-    """Runs in ascending order of their starts, joined where they touch; empty ones left out."""
+    """Join runs that touch and drop empty ones; the runs must ascend by their starts."""
     joined: list[range] = []
     for run in runs:
         if joined and run.start <= joined[-1].stop:
@@ -74,9 +74,9 @@ def merged(runs: list[range]) -> tuple[range, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WindowView:
-    """`n`, the grid, and the answers to one demand, as an engine would send them.
+    """The number of records, the grid, and the answers to one demand.
 
-    Nothing else can be asked of it.
+    Any other question raises an error.
     """
 
     n: int
@@ -89,7 +89,7 @@ class WindowView:
 
     @classmethod
     def of(cls, view: SortedView, demand: Demand) -> "WindowView":
-        """The part of a view that a mechanism demands."""
+        """Read what a mechanism demands from another view."""
         index, steps = demand.index, np.unique(demand.steps)
         records = view.order_statistics(index)
         return cls(view.n, view.grid, index, records, steps, *view.ranks(steps))
@@ -103,12 +103,12 @@ class WindowView:
 
 
 def _places(available: Ints, wanted: Ints) -> Ints:
-    """Where each wanted number stands among those that are available, which ascend."""
+    """The position of each wanted number among the available ones, which ascend."""
     places = np.searchsorted(available, wanted)
     present = places < len(available)
     present[present] = available[places[present]] == np.asarray(wanted)[present]
     if not present.all():
-        raise LookupError("something outside the demand was asked for")
+        raise LookupError("something outside the demand was requested")
     return places
 
 
@@ -161,7 +161,7 @@ class PartView:
         return np.clip(steps, self.low, self.high) - self.low
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        """Counts inside the part; at its ends they include what was clamped there."""
+        """Count inside the part; records that were clamped to its ends count there."""
         below, through = self.view.ranks(np.asarray(steps) + self.low)
         below = np.where(steps <= 0, 0, np.clip(below - self.start, 0, self.n))
         last = np.asarray(steps) >= self.high - self.low

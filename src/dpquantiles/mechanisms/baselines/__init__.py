@@ -1,1 +1,1 @@
-"""Mechanisms of published comparisons: callable by name, but others answer better."""
+"""Mechanisms from published comparisons; they can be called by name, but others are better."""

@@ -11,14 +11,14 @@ Bun and Steinke, "Average-Case Averages" (arXiv 1906.02830v1). Proof: `csmooth.m
     given t       sigma^3 - (t / epsilon) sigma^2 - t / (5 epsilon) = 0, the one real root,     (5)
                   s = exp(-1.5 sigma^2) (epsilon - t / sigma) = exp(-1.5 sigma^2) t / (5 sigma^3)
 
-m quantiles cost rho / m each. The parameter t is tuned for the least variance of (3) on normal
-order statistics, never on the records (`tuned_smoothness`): the paper does so on random normal
-records. Sorting, clamping and rounding to the grid are post-processing. Steps of the grid are the
-unit of length, so the grid must be evenly spaced and its ends are the bounds a and b.
+Each of m quantiles costs rho / m. The parameter t is tuned for the least variance of (3) on normal
+order statistics, never on the records (`tuned_smoothness`). The paper tunes it on random normal
+records. Sorting, clamping and rounding to the grid are post-processing. Lengths are measured in
+steps, so the grid must be evenly spaced; its ends are the bounds a and b.
 
-Research only: (4) holds for real numbers. The noise is drawn in floating point, whose gaps depend
-on the magnitude of what is added; rounding to the grid hides most of it, but nobody has proved
-that it hides enough. Swap neighbors only.
+Research only, under swap neighbors only. (4) is valid for real numbers, but the noise is drawn in
+floating point, where gaps between numbers depend on their size. Rounding to the grid hides most of
+this, but there is no proof that it hides enough.
 """
 
 import math
@@ -35,13 +35,13 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
-from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile, values_in_order
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import merged
 
 FINENESS = 1024
-"""The constant of (2) is at most one step divided by this: rounding hides it."""
+"""The constant of (2) is at most one step divided by this, which rounding hides."""
 
 TUNING_RECORDS = 1000
 TUNING_BOUND = 100.0
@@ -50,7 +50,7 @@ TRIED = np.geomspace(1e-2, 10.0, 60)
 """The values of t / epsilon that are tried."""
 
 LARGEST_SMOOTHNESS = 3.0
-"""A larger t gains nothing: what one record hides fades by a factor of 20 already."""
+"""A larger t gains nothing: each record already fades by a factor of 20."""
 
 
 class Noise(NamedTuple):
@@ -62,7 +62,7 @@ class Noise(NamedTuple):
 
     @classmethod
     def of(cls, epsilon: float, t: float) -> "Noise":
-        """Both lines of (5)."""
+        """The parameters by both lines of (5)."""
         sigma = float(shape(t / epsilon))
         return cls(t, sigma, math.log(t / 5) - 3 * math.log(sigma) - 1.5 * sigma**2)
 
@@ -72,7 +72,7 @@ class Noise(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What (2) needs for one quantile; rank 0 is the lower end of the grid, n + 1 the upper."""
+    """The window (2) of one quantile; rank 0 is the lower end of the grid, rank n + 1 the upper."""
 
     first: int
     rank: int
@@ -86,7 +86,7 @@ class Window(NamedTuple):
 
 
 def shape(ratio: float | Floats) -> Floats:
-    """The real root of (5) for t / epsilon, by Cardano: both of its terms are positive."""
+    """The real root of (5) for t / epsilon, by Cardano's formula; both terms are positive."""
     cube = np.asarray(ratio, dtype=np.float64) ** 3 / 27
     tenth = np.asarray(ratio, dtype=np.float64) / 10
     root = np.cbrt(cube + tenth + np.sqrt(tenth * (2 * cube + tenth)))
@@ -97,8 +97,8 @@ def shape(ratio: float | Floats) -> Floats:
 def tuned_smoothness(epsilon: float, depth: int) -> float:
     """The t with the least variance of (3) for the `depth`-th of 1000 normal order statistics.
 
-    Public numbers only: epsilon per quantile, and how many records lie between the quantile and
-    the nearer end. Any t is private; this one is accurate on data that are roughly bell-shaped.
+    It uses public numbers only: epsilon per quantile, and the number of records between the
+    quantile and the nearer end. Any t is private; this one is accurate on bell-shaped data.
     """
     center = min(depth, TUNING_RECORDS // 2)
     tried = np.minimum(epsilon * TRIED, LARGEST_SMOOTHNESS)
@@ -121,7 +121,7 @@ def _normal_records() -> Ints:
 class CSmooth(Mechanism):
     """Quantiles `q` at total cost rho, as the paper compares them; research only.
 
-    `smoothness` is t for all quantiles; None takes the tuned one for each.
+    `smoothness` is t for all quantiles; None uses the tuned value for each.
     """
 
     name: ClassVar[str] = "csmooth"
@@ -159,9 +159,9 @@ class CSmooth(Mechanism):
         _require_even_spacing(view.grid)
         windows = self._windows(view.n, view.grid.size)
         answers = [_answer(view, window, bits) for window in windows]
-        steps = np.empty(len(answers), dtype=np.int64)
-        steps[np.argsort(self.q, kind="stable")] = np.sort(answers)
-        return self.released(view, bits, view.grid.decode(steps), size=view.n)
+        order = np.argsort(self.q, kind="stable")
+        values = values_in_order(view.grid, np.sort(answers), order)
+        return self.released(view, bits, values, size=view.n)
 
     def _windows(self, n: int, points: int) -> list[Window]:
         """The windows of (2) for ascending q."""
@@ -185,7 +185,7 @@ def _require_even_spacing(grid: Grid) -> None:
 
 
 def _answer(view: SortedView, window: Window, bits: Bits) -> int:
-    """(3) for one quantile, clamped and rounded."""
+    """Draw (3) for one quantile, clamped and rounded."""
     top, noise, center = view.grid.size - 1, window.noise, window.rank - window.first
     ends = [0] * (window.first == 0), [top] * (window.last > view.n)
     inner = np.array(window.records(view.n), dtype=np.int64)

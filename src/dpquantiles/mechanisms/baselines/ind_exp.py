@@ -1,20 +1,22 @@
-"""IndExp and AppIndExp: every quantile by an exponential mechanism of its own.
+"""IndExp and AppIndExp: a separate exponential mechanism for every quantile.
 
 The baselines of Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv
-2102.08244), on a grid, with ties treated as sets, and a rank window. JointExp for one quantile is
-the exponential mechanism for it: under swap neighbors its utility is -2 p at rate epsilon_1 / 4,
+2102.08244), on a grid, with ties treated as sets, and with a window of ranks. JointExp for a single
+quantile is the exponential mechanism: under swap neighbors its utility is -2 p at rate
+epsilon_1 / 4,
 
     p = distance of T = round(q n) to [lo(o), hi(o)],   P[o] ~ exp(-epsilon_1 p / 2)           (1)
 
-plus the floor of JointExp; under add-remove it is (1) to (4) of `joint_exp.py` with m = 1. The m
-answers are drawn independently and then put in order. The two differ in what each may spend:
+plus the floor of JointExp. Under add-remove it is (1) to (4) of `joint_exp.py` with m = 1. The m
+answers are drawn independently and then sorted. The two mechanisms differ in the epsilon_1 of each
+answer:
 
-    IndExp      epsilon_1 = epsilon / m, or of a rho the largest one with m rho_BR(epsilon_1) <= rho
+    IndExp      epsilon_1 = epsilon / m; for a rho, the largest with m rho_BR(epsilon_1) <= rho
     AppIndExp   the largest epsilon_1 whose m-fold composition is (epsilon, delta)-DP, by Dong,
                 Durfee, Rogers (arXiv 1909.13830v3), Theorem 3                                 (2)
 
-Putting the answers in order is post-processing. It makes the probability of a vector a sum over all
-ways in which the independent answers can form it:
+Sorting is post-processing. The probability of a vector is the sum over all ways in which
+independent answers can form it:
 
     P[o] = sum over permutations s of prod_k P_k[o_s(k)] / prod of multiplicities of o!        (3)
 
@@ -43,7 +45,7 @@ from dpquantiles.views.protocol import merged
 
 @dataclass(frozen=True, kw_only=True)
 class IndExp(WithLaw):
-    """Each of the m quantiles at a share of 1 / m of the budget."""
+    """Each of the m quantiles gets 1 / m of the budget."""
 
     name: ClassVar[str] = "ind_exp"
     profile: ClassVar[Profile] = Profile(
@@ -55,7 +57,7 @@ class IndExp(WithLaw):
 
     @staticmethod
     def parts(m: int) -> int:
-        """The number of answers that share the budget."""
+        """The number of parts of the budget."""
         return m
 
     @property
@@ -70,14 +72,14 @@ class IndExp(WithLaw):
         return [JointExp(q=(q,), budget=budget, size=self.size) for q in sorted(self.q)]
 
     def demand(self, n: int, grid: Grid) -> Demand:
-        """The records around every target; all of them while the size is still to be bought."""
+        """The records around every target; all records if the size must be bought first."""
         if self.buys_size:
             return Demand.everything(n)
         runs = [run for single in self.singles for run in single.demand(n, grid)]
         return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
 
     def law(self, view: SortedView) -> "IndExpLaw":
-        """The exact distribution (3) on the records of a view, which is read once."""
+        """The exact distribution (3) on the records of a view, which is read only once."""
         self.public_size(view.n)
         window = WindowView.of(view, self.demand(view.n, view.grid))
         laws = tuple(single.law(window) for single in self.singles)
@@ -86,7 +88,7 @@ class IndExp(WithLaw):
 
 @dataclass(frozen=True, kw_only=True)
 class AppIndExp(IndExp):
-    """Each of the m quantiles at the epsilon that (2) allows for all together."""
+    """Each of the m quantiles gets the epsilon that (2) allows."""
 
     name: ClassVar[str] = "app_ind_exp"
     profile: ClassVar[Profile] = Profile(
@@ -99,7 +101,7 @@ class AppIndExp(IndExp):
 
 @dataclass(frozen=True)
 class IndExpLaw:
-    """The law (3): independent answers in ascending order of their quantiles, then put in order."""
+    """The law (3) of independent answers that are sorted; `singles` ascend by quantile."""
 
     singles: tuple[JointExpLaw, ...]
     order: tuple[int, ...]

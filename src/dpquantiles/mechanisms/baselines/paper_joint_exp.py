@@ -1,25 +1,26 @@
-"""PaperJointExp: JointExp as it was published, on the continuum, for reproductions.
+"""PaperJointExp: JointExp as published, on the continuum, to reproduce the paper.
 
 Gillenwater, Joseph, Kulesza, "Differentially Private Quantiles" (arXiv 2102.08244), Sections 3.1 to
-3.3. The sorted records x_1 .. x_n between bounds x_0 = a and x_{n+1} = b cut the range into n + 1
-intervals; ties enclose intervals of width zero. Proof: `paper_joint_exp.md` beside this file.
+3.3. The sorted records x_1 .. x_n between the bounds x_0 = a and x_{n+1} = b divide the range into
+n + 1 intervals; ties give intervals of width zero. Proof: `paper_joint_exp.md` beside this file.
 
     utility    u(s) = - sum_{k=1}^{m+1} |i_k - i_{k-1} - n_k|,  i_0 = 0, i_{m+1} = n            (1)
     law        P[s] proportional to exp(c u(s)) prod_k w(i_k) / prod_i count_i(s)!              (2)
     rate       c = epsilon / (2 D),  D = 2 (swap),  D = 2 (1 - min_k gap_k) (add-remove)        (3)
 
-for nondecreasing sequences s of m intervals, w the widths, gap_k = q_k - q_{k-1}, n_k = gap_k n
-with the true n and no rounding; then a uniform point in each interval, in order. The paper sums by
-Fourier transform, which loses all masses that lie 16 digits below the largest: its answers go wrong
-from about 80 quantiles on. Here the same sums are two scans of positive terms each, in logarithms:
+for nondecreasing sequences s of m intervals with widths w. Here gap_k = q_k - q_{k-1}, and
+n_k = gap_k n with the true n and no rounding. Then a uniform point is drawn in each interval, and
+the points are sorted. The paper computes sums by Fourier transform, which loses all masses 16
+digits below the largest one, so its answers are wrong from about 80 quantiles on. Here each of
+these sums is two scans of positive terms, in logarithms:
 
     first copy      A_k(i) = sum_{j<i} F_{k-1}(j) exp(-c |i - j - n_k|)                         (4)
     all copies      F_k(i) = sum_{r=1}^{k} w(i)^r / r! A_{k-r+1}(i) exp(-c N_{k,r}),            (5)
-                    N_{k,r} the last r - 1 of n_1 .. n_k together
+                    N_{k,r} the sum of the last r - 1 of n_1 .. n_k
 
-Research only: the points inside the intervals are floating-point numbers whose last digits depend
-on the ends of the interval, that is, on records; rounding to the grid helps but proves nothing.
-Tied data are answered badly, as in the paper. `joint_exp` has neither flaw.
+Research only: the points are floating-point numbers whose last digits depend on the ends of the
+interval, which are records. Rounding to the grid helps, but there is no proof that it is enough.
+Answers on tied data are bad, as in the paper. `joint_exp` has neither flaw.
 """
 
 import math
@@ -62,7 +63,7 @@ class PaperJointExp(Mechanism):
 
     @property
     def gaps(self) -> Floats:
-        """What lies between neighboring quantiles, the ends included."""
+        """The differences between neighboring quantiles, including 0 and 1."""
         return np.diff([0.0, *sorted(self.q), 1.0])
 
     @property
@@ -71,7 +72,7 @@ class PaperJointExp(Mechanism):
         return 2.0 if self.neighbors is Neighbors.SWAP else 2.0 * (1.0 - float(self.gaps.min()))
 
     def demand(self, n: int, grid: Grid) -> Demand:
-        """All records: every interval has a mass."""
+        """All records, because every interval has a mass."""
         _require_even_spacing(grid)
         return Demand.everything(n)
 
@@ -110,12 +111,12 @@ class IntervalLaw:
 
     @property
     def last(self) -> int:
-        """n, which is also the number of the last interval."""
+        """n, which is also the index of the last interval."""
         return len(self.edges) - 2
 
     @property
     def count(self) -> int:
-        """m, how many intervals are drawn."""
+        """m, the number of intervals to draw."""
         return len(self.advances) - 1
 
     @cached_property
@@ -125,7 +126,7 @@ class IntervalLaw:
 
     @cached_property
     def masses(self) -> tuple[Floats, Floats]:
-        """A of (4) and F of (5), row k-1 for the k-th answer, as logarithms."""
+        """The logarithms of A (4) and F (5); row k-1 is for the k-th answer."""
         first = np.full((self.count, self.last + 1), -math.inf)
         total = first.copy()
         decay = Decay.of(self.rate, 2 * self.last + 1, Logarithms())
@@ -142,7 +143,7 @@ class IntervalLaw:
         return np.asarray(-self.rate * np.abs(distance - self.advances[k]))
 
     def _step(self, mass: Floats, advance: float, decay: Decay) -> Floats:
-        """(4): intervals at most `whole` back are a window, those further back a prefix."""
+        """(4): intervals at most `whole` back form a window, those further back a prefix."""
         whole = min(math.floor(advance), self.last)
         padded = np.concatenate([np.full(whole, -math.inf), mass])
         near = scans.window(padded, whole, decay)[: len(mass)] - self.rate * (advance - whole)
@@ -151,7 +152,7 @@ class IntervalLaw:
         return np.logaddexp(near, far - self.rate * (whole + 1 - advance))
 
     def _copies(self, first: Floats, k: int, cells: slice) -> Floats:
-        """The terms of (5): row r-1 for r copies, the last of which is answer k (from zero)."""
+        """The terms of (5): row r-1 is for r copies that end with answer k, counted from zero."""
         copies = np.arange(1, k + 2)
         stayed = np.concatenate([[0.0], np.cumsum(self.advances[k:0:-1])])
         fixed = -self.rate * stayed - np.array([math.lgamma(r + 1) for r in copies])
@@ -160,7 +161,7 @@ class IntervalLaw:
 
     @cached_property
     def log_mass(self) -> float:
-        """log of the sum of all weights."""
+        """The log of the sum of all weights."""
         return float(Logarithms().total(self._ends()))
 
     def _ends(self) -> Floats:
@@ -176,7 +177,7 @@ class IntervalLaw:
         return float(self.rate * utility + volume - orders - self.log_mass)
 
     def draw(self, bits: Bits) -> list[int]:
-        """A sequence of intervals, from the last to the first."""
+        """Draw a sequence of intervals, from the last to the first."""
         first, total = self.masses
         k, weights, drawn = self.count - 1, self._ends(), list[int]()
         while True:
@@ -191,7 +192,7 @@ class IntervalLaw:
             weights = total[k, :interval] + self._fade(distance, k + 1)
 
     def draw_points(self, bits: Bits) -> Floats:
-        """A uniform point in each drawn interval, in order."""
+        """Draw a uniform point in each drawn interval, and sort the points."""
         intervals = np.array(self.draw(bits))
         share = np.array([uniform(bits) for _ in intervals])
         low, high = self.edges[intervals], self.edges[intervals + 1]
