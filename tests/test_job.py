@@ -17,6 +17,7 @@ import dpquantiles as dpq
 from dpquantiles.job import Job
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.ledger.ledger import RunningRequest
+from dpquantiles.present.releases import text
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.run import run
 from dpquantiles.sources import files, memory
@@ -345,3 +346,39 @@ def test_a_release_states_what_its_job_promises(case: str) -> None:
 def test_one_draw_that_needs_delta_is_enough_to_state_it() -> None:
     made = job(budget=BOTH)
     assert made.promise([PureDP(epsilon=0.5), ApproxDP(epsilon=0.5, delta=1e-7)]) == BOTH
+
+
+def warned(data: Any, **options: Any) -> Any:
+    return dpq.deciles(data, **{"epsilon": 1, **options}).provenance.get("warnings")
+
+
+def test_a_hopeless_release_says_so() -> None:
+    (sentence,) = warned(np.arange(300))
+    assert sentence.startswith("Answers may lie far outside the data: expect errors of about 9")
+    assert "ranks of 300, where even quantiles would be 30 apart" in sentence
+    assert "bounds" in sentence
+    assert warned(np.arange(100_000)) is None
+    assert warned(np.arange(1000), bounds=(0, 1000)) is None
+    assert warned(np.array([], dtype=int)) == ["There are no records, so the answers are noise."]
+    assert "protects next to nothing" in warned(np.arange(10_000), epsilon=21)[0]
+    assert "outside the data" in str(warned([1.5, 2.5, 3.5], mechanism="fitted"))
+    assert warned(np.arange(300), mechanism="ind_exp") is None  # no table tells
+
+
+def test_a_warning_follows_public_numbers_only() -> None:
+    """Under add-remove neighbors the number of records is protected, and a stated one counts."""
+    options: dict[str, Any] = {"neighbors": "add-remove"}
+    assert warned([], **options) == warned(np.arange(10**5), **options) is None
+    few, many = (warned(np.arange(n), **options, size=300) for n in (3, 1000))
+    assert few == many is not None
+    assert "ranks of 300" in few[0]
+    for n in (30, 300):
+        assert warned(np.zeros(n)) == warned(np.arange(float(n)) ** 3)
+
+
+def test_a_warning_is_shown() -> None:
+    release = dpq.deciles(np.arange(300), epsilon=1)
+    assert "far outside the data" in release._repr_html_()
+    assert "far outside the data" in text(release).replace("\n", " ")
+    described = dpq.describe(pl.DataFrame({"x": range(30)}), ["x"], epsilon=1)
+    assert "x: Answers may lie far outside the data" in described._repr_html_()

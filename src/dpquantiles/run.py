@@ -181,7 +181,13 @@ def _draw(job: Job, view: SortedView, column: Column, bits: Bits) -> _Drawn:
     mechanism = job.build(choice.mechanism, job.typical_size, domain)
     release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
-    provenance = {**release.provenance, "choice": choice.why, **precision(view.grid, domain)}
+    warnings = job.warnings(choice.mechanism, view.n, view.grid)
+    provenance = {
+        **release.provenance,
+        "choice": choice.why,
+        **({"warnings": warnings} if warnings else {}),
+        **precision(view.grid, domain),
+    }
     values = tuple(answers[q] for q in job.q)
     return _Drawn(
         replace(release, q=job.q, values=values, provenance=provenance), mechanism.guarantee

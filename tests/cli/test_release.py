@@ -104,7 +104,7 @@ def test_stated_types(
 ) -> None:
     path = tmp_path / "x.csv"
     path.write_text("\n".join(["x", *[cell] * 200, ""]))
-    options = ("--type", type_name, "--bounds", *bounds, "-e", 50)
+    options = ("--type", type_name, "--bounds", *bounds, "-e", 20)
     done = run("release", path, "-c", "x", "-q", "median", *options)
     assert (done.code, done.err) == (0, "")
     assert done.json["type"] == type_name
@@ -115,7 +115,7 @@ def test_records_of_a_stated_type_are_read(run: Command, tmp_path: Path, neighbo
     path = tmp_path / "x.csv"
     path.write_text("\n".join(["x", *["12"] * 2000, ""]))
     for type_name in ("int", "float", "decimal"):
-        stated = ("--type", type_name, "--bounds", 0, 1000, "--neighbors", neighbors, "-e", 50)
+        stated = ("--type", type_name, "--bounds", 0, 1000, "--neighbors", neighbors, "-e", 20)
         done = run("release", path, "-c", "x", "-q", "quartiles", *stated)
         assert [round(float(value)) for value in done.json["values"]] == [12, 12, 12]
 
@@ -130,7 +130,7 @@ def test_rows_per_unit_are_checked(run: Command, table: Path, rows: str, must: s
 
 def test_parquet(run: Command, tmp_path: Path) -> None:
     pl.DataFrame({"x": list(range(500))}).write_parquet(tmp_path / "x.parquet")
-    done = run("release", tmp_path / "x.parquet", "-c", "x", "-q", "median", "-e", 50)
+    done = run("release", tmp_path / "x.parquet", "-c", "x", "-q", "median", "-e", 20)
     assert (done.code, done.err) == (0, "")
     assert abs(done.json["values"][0] - 250) < 20
 

@@ -74,6 +74,9 @@ def _report(job: Job, column: Column | None, rows: int | None) -> str:
     if column is not None:
         notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
+        mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
+        warnings = job.warnings(mechanism, None if job.by else rows, column.grid)
+        lines |= {"Warns": " ".join(warnings)} if warnings else {}
     if job.account is not None:
         lines["Budget"] = _left(job)
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]

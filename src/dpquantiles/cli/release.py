@@ -99,6 +99,9 @@ def release(
         screen.note(f"column {column!r} read as {name}; its type counts as public (--type {name})")
     if result.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
+    if shown != "text":  # which has the warnings below the answers
+        for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
+            screen.warning(sentence)
     screen.result(FORMATS[shown](result))
 
 

@@ -4,6 +4,13 @@ A release needs only the choice, so plans (`plans.py`) and their inverse (`needs
 imported here.
 """
 
-from dpquantiles.planner.choice import AUTO, AskedMechanism, Choice, answers, choose
+from dpquantiles.planner.choice import (
+    AUTO,
+    AskedMechanism,
+    Choice,
+    answers,
+    choose,
+    expected_error,
+)
 
-__all__ = ["AUTO", "AskedMechanism", "Choice", "answers", "choose"]
+__all__ = ["AUTO", "AskedMechanism", "Choice", "answers", "choose", "expected_error"]

@@ -94,6 +94,14 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
     return Choice(name, _reason(name, m, n, size, errors))
 
 
+def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) -> float | None:
+    """The rank error to expect on the least suitable records, if the table has the mechanism."""
+    if name not in tables.CANDIDATES:
+        return None
+    errors = (_error(name, budget, m, size, tables.grid_name(grid), data) for data in tables.DATA)
+    return min(max(errors), float(size))
+
+
 def _reason(
     name: str, m: int, n: int, size: int | None, errors: dict[str, dict[str, float]]
 ) -> str:

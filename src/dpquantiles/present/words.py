@@ -27,10 +27,10 @@ def promise(result: Result) -> str:
     return guarantee(result.guarantee)
 
 
-def precision(result: Answers) -> list[str]:
-    """The notes of a result about rounding and clamping that nobody requested."""
-    notes = result.provenance.get("precision")
-    return [" ".join(notes)] if isinstance(notes, list) else []
+def notes(result: Answers) -> list[str]:
+    """Warnings about the answers, and notes about rounding and clamping that nobody requested."""
+    sentences = (result.provenance.get(name) for name in ("warnings", "precision"))
+    return [" ".join(some) for some in sentences if isinstance(some, list)]
 
 
 def coverage(intervals: Intervals) -> str:
