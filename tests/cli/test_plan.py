@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
+import polars as pl
 import pytest
 
 from tests.cli.conftest import Command
@@ -177,3 +178,14 @@ def test_a_dry_run_checks_its_parameters(run: Command, release: tuple[str, ...])
     done = run(*release, "--mechanism", "joint-exp")
     assert (done.code, done.out) == (2, "")
     assert "did you mean 'joint_exp'?" in done.err
+
+
+def test_a_dry_run_warns_of_a_hopeless_request(run: Command, tmp_path: Path) -> None:
+    path = tmp_path / "few.parquet"
+    pl.DataFrame({"x": range(300)}).write_parquet(path)
+    done = run("release", path, "-c", "x", "-q", "deciles", "-e", 1, "--dry-run")
+    assert "Warns:   Answers may lie far outside the data: expect errors of about" in done.out
+    bounded = run(
+        "release", path, "-c", "x", "-q", "deciles", "-e", 1, "--dry-run", "--bounds", 0, 300
+    )
+    assert "Warns:" not in bounded.out
