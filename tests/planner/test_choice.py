@@ -215,7 +215,7 @@ def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:
         taken = choice.choose(budget, m, n, tables.GRIDS[grid]).mechanism
         able = [entry.name for entry in CANDIDATES if entry.fewest <= m <= entry.most]
         for data, allowed in choice.ALLOWED.items():
-            errors = {x: choice._error(x, budget, m, n, grid, data) for x in able}
+            errors = {x: choice._errors(x, budget, m, n, grid)[data] for x in able}
             over[data].append(errors[taken] / allowed.limit(min(errors.values()), 1 / epsilon))
     return {data: np.array(found) for data, found in over.items()}
 

@@ -78,10 +78,8 @@ def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
 def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
     candidates = (registry.REGISTERED[name] for name in tables.CANDIDATES)
     able = [one.name for one in candidates if one.fewest <= m <= one.most]
-    errors = {
-        data: {name: _error(name, budget, m, n, grid, data) for name in able}
-        for data in tables.DATA
-    }
+    by_name = {name: _errors(name, budget, m, n, grid) for name in able}
+    errors = {data: {name: by_name[name][data] for name in able} for data in tables.DATA}
     unit = 1 / _rate(JointExp.name, budget, m, grid)
     limits = {
         data: allowed.limit(min(errors[data].values()), unit) for data, allowed in ALLOWED.items()
@@ -98,8 +96,8 @@ def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) 
     """The rank error to expect on the least suitable records, if the table has the mechanism."""
     if name not in tables.CANDIDATES:
         return None
-    errors = (_error(name, budget, m, size, tables.grid_name(grid), data) for data in tables.DATA)
-    return min(max(errors), float(size))
+    errors = _errors(name, budget, m, size, tables.grid_name(grid))
+    return min(max(errors.values()), float(size))
 
 
 def _reason(
@@ -122,10 +120,13 @@ def _reason(
     )
 
 
-def _error(name: str, budget: Guarantee, m: int, n: int, grid: str, data: str) -> float:
-    """The expected rank error, from the table and rescaled to the budget (see `tables.py`)."""
+@lru_cache(maxsize=4096)
+def _errors(name: str, budget: Guarantee, m: int, n: int, grid: str) -> dict[str, float]:
+    """Expected rank errors by data, from the table and rescaled to the budget (see `tables.py`)."""
     ratio = _rate(name, budget, m, grid)
-    return tables.error(name, grid, data, n * ratio, m, ratio) / ratio
+    return {
+        data: tables.error(name, grid, data, n * ratio, m, ratio) / ratio for data in tables.DATA
+    }
 
 
 def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
