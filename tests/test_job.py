@@ -376,6 +376,18 @@ def test_a_warning_follows_public_numbers_only() -> None:
         assert warned(np.zeros(n)) == warned(np.arange(float(n)) ** 3)
 
 
+def test_groups_with_few_records_are_counted() -> None:
+    frame = pl.DataFrame({"g": ["a"] * 30 + ["b"] * 9000, "x": range(9030)})
+    options: dict[str, Any] = {"column": "x", "by": "g", "epsilon": 1, "bounds": (0, 9030)}
+    few: Any = dpq.deciles(frame, keys=["a", "b", "c"], **options).provenance["warnings"]
+    (sentence,) = few
+    assert sentence.startswith("In 2 of 3 groups there are so few records (0 to 30) that answers")
+    assert "warnings" not in dpq.deciles(frame, keys=["b"], **options).provenance
+    protected = {**options, "keys": ["a", "b"], "neighbors": "add-remove"}
+    few = dpq.deciles(frame, **protected, size=20).provenance["warnings"]
+    assert few[0].startswith("In 2 of 2 groups there are so few records (20 to 20)")
+
+
 def test_a_warning_is_shown() -> None:
     release = dpq.deciles(np.arange(300), epsilon=1)
     assert "far outside the data" in release._repr_html_()

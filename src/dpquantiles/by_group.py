@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpquantiles import entropy, require, written
+from dpquantiles import cautions, entropy, require, written
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, precision
@@ -188,6 +188,7 @@ def draw(
             **job.units.provenance,
             **drawing.shares(),
             "choice": drawing.choice.why,
+            **cautions.for_groups(job, drawing.choice.mechanism, shown, grid),
             **precision(grid, source.domain),
             **({"sizes": shown} if None not in shown else {}),
         },

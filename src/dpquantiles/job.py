@@ -16,7 +16,7 @@ from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.planner import AUTO, Choice, answers, choose, expected_error
+from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
@@ -24,12 +24,6 @@ from dpquantiles.views import MISSING_POLICIES
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger
-
-MOST_USEFUL_EPSILON = 20.0
-"""A larger epsilon gets a warning."""
-
-TOLERABLE = 0.25
-"""An expected error of more than this share of the distance between quantiles gets a warning."""
 
 USUAL_GROUP = 1000
 """How many records a group is taken to have when one mechanism is chosen for all groups."""
@@ -235,31 +229,6 @@ class Job:
         return (
             choice._replace(why=f"one choice for all groups: {choice.why}") if self.by else choice
         )
-
-    def warnings(self, mechanism: str, n: int | None, grid: Grid) -> list[str]:
-        """What public numbers say against trusting the answers, and what would help.
-
-        `n` is the number of records, which counts only where it is public.
-        """
-        size = n if self.budget.neighbors is Neighbors.SWAP else self.typical_size
-        sentences = []
-        if self.budget.measure == "epsilon" and self.budget.amount > MOST_USEFUL_EPSILON:
-            sentences.append(
-                f"An epsilon of {self.budget.amount:g} protects next to nothing; values around 1 "
-                "are usual."
-            )
-        m, drawn = len(set(self.q)), answers(self.q, self.intervals)
-        error = size and expected_error(mechanism, self.price.draw, drawn, size, grid)
-        apart = (size or 0) / (m + 1)
-        if size == 0:
-            sentences.append("There are no records, so the answers are noise.")
-        elif error and error > TOLERABLE * apart:
-            far = "Answers may lie far outside the data: expect" if error > apart / 2 else "Expect"
-            sentences.append(
-                f"{far} errors of about {error:.2g} ranks of {size:,}, where even quantiles would "
-                f"be {apart:.2g} apart. A larger epsilon, bounds or fewer quantiles help."
-            )
-        return sentences
 
     def promise(self, draws: Iterable[Guarantee] | None = None) -> Guarantee:
         """What a release states, given what its draws guarantee; by default, those of `usual`.

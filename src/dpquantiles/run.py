@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpquantiles import by_group, results, written
+from dpquantiles import by_group, cautions, results, written
 from dpquantiles.by_group import Grouping
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue, unquoted
@@ -181,11 +181,10 @@ def _draw(job: Job, view: SortedView, column: Column, bits: Bits) -> _Drawn:
     mechanism = job.build(choice.mechanism, job.typical_size, domain)
     release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
-    warnings = job.warnings(choice.mechanism, view.n, view.grid)
     provenance = {
         **release.provenance,
         "choice": choice.why,
-        **({"warnings": warnings} if warnings else {}),
+        **cautions.for_column(job, choice.mechanism, view.n, view.grid),
         **precision(view.grid, domain),
     }
     values = tuple(answers[q] for q in job.q)

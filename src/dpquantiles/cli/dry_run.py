@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from dpquantiles import cautions
 from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
@@ -75,8 +76,9 @@ def _report(job: Job, column: Column | None, rows: int | None) -> str:
         notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
         mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
-        warnings = job.warnings(mechanism, None if job.by else rows, column.grid)
-        lines |= {"Warns": " ".join(warnings)} if warnings else {}
+        warnings = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
+        if warnings:
+            lines["Warns"] = " ".join(warnings["warnings"])
     if job.account is not None:
         lines["Budget"] = _left(job)
     told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
