@@ -386,6 +386,7 @@ def test_groups_with_few_records_are_counted() -> None:
     protected = {**options, "keys": ["a", "b"], "neighbors": "add-remove"}
     few = dpq.deciles(frame, **protected, size=20).provenance["warnings"]
     assert few[0].startswith("In 2 of 2 groups there are so few records (20 to 20)")
+    assert "warnings" not in dpq.deciles(frame, **protected).provenance
 
 
 def test_a_warning_is_shown() -> None:

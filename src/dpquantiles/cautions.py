@@ -36,8 +36,9 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
 def for_groups(
     job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
 ) -> dict[str, list[str]]:
-    """The warnings of a release by group; a size is None where it is not public."""
-    public = [size for size in sizes if size is not None]
+    """The warnings of a release by group, from sizes that are public; bought ones do not count."""
+    bought = job.budget.neighbors is Neighbors.ADD_REMOVE and job.size is None
+    public = [] if bought else [size for size in sizes if size is not None]
     few = {size for size in set(public) if not size or _error(job, mechanism, size, grid)}
     count = sum(size in few for size in public)
     sentences = []
