@@ -1,0 +1,63 @@
+"""Warnings are the same sentence on every path: they follow public numbers, not the source."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.cli import main
+
+ROWS = 300
+TABLE = {"x": list(range(ROWS)), "g": ["a"] * ROWS, "u": list(range(ROWS))}
+SOURCES = ("pandas", "polars", "lazy", "pyarrow", "duckdb", "parquet", "csv")
+COLUMN: dict[str, Any] = {"column": "x", "epsilon": 1}
+
+
+def source(name: str, folder: Path) -> Any:
+    frame = pl.DataFrame(TABLE)
+    frame.write_parquet(folder / "table.parquet")
+    frame.write_csv(folder / "table.csv")
+    return {
+        "parquet": lambda: str(folder / "table.parquet"),
+        "csv": lambda: str(folder / "table.csv"),
+        "pandas": lambda: pd.DataFrame(TABLE),
+        "polars": lambda: frame,
+        "lazy": frame.lazy,
+        "pyarrow": lambda: pa.table(TABLE),
+        "duckdb": lambda: duckdb.from_arrow(pa.table(TABLE)),
+    }[name]()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_path_warns_alike(name: str, tmp_path: Path) -> None:
+    data = source(name, tmp_path)
+    expected = dpq.deciles(np.arange(ROWS), epsilon=1).provenance["warnings"]
+    assert dpq.deciles(data, **COLUMN).provenance["warnings"] == expected
+    assert dpq.deciles(data, unit="u", **COLUMN).provenance["warnings"] == expected
+    described = dpq.describe(data, ["x"], q="deciles", epsilon=1)
+    assert described["x"].provenance["warnings"] == expected
+    sized = dpq.deciles(data, neighbors="add-remove", size=ROWS, **COLUMN)
+    assert "ranks of 300" in str(sized.provenance["warnings"])
+    assert "warnings" not in dpq.deciles(data, neighbors="add-remove", **COLUMN).provenance
+    groups = dpq.deciles(data, by="g", keys=["a", "b"], **COLUMN)
+    assert "In 2 of 2 groups" in str(groups.provenance["warnings"])
+
+
+@pytest.mark.parametrize("name", ["parquet", "csv"])
+def test_the_command_line_warns_as_well(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected: Any = dpq.deciles(np.arange(ROWS), epsilon=1).provenance["warnings"]
+    command = ["release", source(name, tmp_path), "-c", "x", "-q", "deciles", "-e", "1"]
+    assert main([*command, "--format", "csv"]) == 0
+    assert f"warning: {expected[0]}" in capsys.readouterr().err
+    assert main([*command, "--format", "text"]) == 0
+    shown = capsys.readouterr()
+    assert expected[0] in " ".join(shown.out.split())
+    assert "warning" not in shown.err
