@@ -30,7 +30,7 @@ from dpquantiles.views import FilledView, SortedSteps, SortedView
 Made = Release | GroupedRelease | Description
 
 
-class Column(NamedTuple):
+class GriddedColumn(NamedTuple):
     """A column whose type is known, with all that its type decides."""
 
     source: Source
@@ -80,7 +80,7 @@ def open_job(job: Job) -> tuple[Opened, Grouping | None]:
     return opened, Grouping.of(job, opened.table) if job.by else None
 
 
-def settle(job: Job, name: str | None, source: Source) -> Column:
+def settle(job: Job, name: str | None, source: Source) -> GriddedColumn:
     """A column with its grid; refuses parameters that are not of its type."""
     kind, bounds, missing = source.kind, job.bounds.get(name), job.missing
     if job.as_text:
@@ -89,10 +89,10 @@ def settle(job: Job, name: str | None, source: Source) -> Column:
     else:
         grid = job.grid or default_grid(kind, bounds, job.resolution)
     source.check(grid, missing)
-    return Column(source, grid, missing)
+    return GriddedColumn(source, grid, missing)
 
 
-def declared_columns(job: Job, opened: Opened) -> dict[Any, Column | None]:
+def declared_columns(job: Job, opened: Opened) -> dict[Any, GriddedColumn | None]:
     """The columns before they are read; None for one whose type only its records tell."""
     sources = {name: opened.declared(name) for name in job.columns}
     return {
@@ -153,7 +153,9 @@ def _read_and_draw(job: Job, opened: Opened, grouping: Grouping | None) -> Made:
     return by_group.draw(job, grouping, typed.table, *column)
 
 
-def _draw_columns(job: Job, opened: Opened, columns: Mapping[Any, Column]) -> Release | Description:
+def _draw_columns(
+    job: Job, opened: Opened, columns: Mapping[Any, GriddedColumn]
+) -> Release | Description:
     sources = {name: column.source for name, column in columns.items()}
     missing = next(iter(columns.values())).missing
     with pinned_columns(opened, sources, job.units, missing, job.bits) as still:
@@ -170,7 +172,7 @@ class _Drawn(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def _draw(job: Job, view: SortedView, column: Column, bits: Bits) -> _Drawn:
+def _draw(job: Job, view: SortedView, column: GriddedColumn, bits: Bits) -> _Drawn:
     """Choose a mechanism and draw once; the answers are in the order asked for.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings

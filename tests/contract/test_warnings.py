@@ -1,5 +1,6 @@
 """Warnings are the same sentence on every path: they follow public numbers, not the source."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,16 @@ def source(name: str, folder: Path) -> Any:
     frame = pl.DataFrame(TABLE)
     frame.write_parquet(folder / "table.parquet")
     frame.write_csv(folder / "table.csv")
-    return {
+    makers: dict[str, Callable[[], Any]] = {
         "parquet": lambda: str(folder / "table.parquet"),
         "csv": lambda: str(folder / "table.csv"),
         "pandas": lambda: pd.DataFrame(TABLE),
         "polars": lambda: frame,
-        "lazy": frame.lazy,
+        "lazy": lambda: frame.lazy(),
         "pyarrow": lambda: pa.table(TABLE),
         "duckdb": lambda: duckdb.from_arrow(pa.table(TABLE)),
-    }[name]()
+    }
+    return makers[name]()
 
 
 @pytest.mark.parametrize("name", SOURCES)

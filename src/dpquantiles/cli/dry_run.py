@@ -15,7 +15,7 @@ from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
 from dpquantiles.privacy import Neighbors
-from dpquantiles.run import Column, check_drawable, declared_columns, open_job
+from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
@@ -55,7 +55,7 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
     return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
 
 
-def _report(job: Job, column: Column | None, rows: int | None) -> str:
+def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
     """The lines that say what would be read and what it would cost."""
     size = job.data.size()
     amounts = [
