@@ -32,7 +32,12 @@ class OpenGaps:
     """
 
     def __init__(
-        self, targets: NDArray[np.int64], length: int, decay: Decay, batch: tuple[int, ...] = ()
+        self,
+        targets: NDArray[np.int64],
+        length: int,
+        decay: Decay,
+        batch: tuple[int, ...] = (),
+        grids: tuple[int, ...] = (),
     ) -> None:
         self._targets, self._length, self._decay = targets, length, decay
         # A step shares ranks with earlier steps whose targets are less than an axis away.
@@ -40,7 +45,7 @@ class OpenGaps:
         most = max(row - first for row, first in enumerate(self._first))
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
         self._answers = np.arange(1.0, most + 1).reshape(most, *(1 for _ in batch), 1)
-        self._growth = np.empty((most, *batch, strip))
+        self._growth = np.empty((most, *grids, strip))
         self._open = np.zeros((len(targets) if most else 0, *batch, strip))
         self._offset = 0
 
@@ -109,9 +114,14 @@ class ScaledGaps(OpenGaps):
     """
 
     def __init__(
-        self, targets: NDArray[np.int64], length: int, decay: Decay, batch: tuple[int, ...] = ()
+        self,
+        targets: NDArray[np.int64],
+        length: int,
+        decay: Decay,
+        batch: tuple[int, ...] = (),
+        grids: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(targets, length, decay, batch)
+        super().__init__(targets, length, decay, batch, grids)
         self._log_scale = np.empty(self._open.shape[1:])
 
     def _faded(self, open_mass: Floats, ranks: slice, fade: Floats, once: Floats) -> Floats:
@@ -139,8 +149,15 @@ def _scale(log_mass: Floats) -> Floats:
 
 
 def open_gaps(
-    targets: NDArray[np.int64], length: int, decay: Decay, batch: tuple[int, ...] = ()
+    targets: NDArray[np.int64],
+    length: int,
+    decay: Decay,
+    batch: tuple[int, ...] = (),
+    grids: tuple[int, ...] = (),
 ) -> OpenGaps:
-    """The open gaps of a forward pass before its first step; `batch` is the shape of a batch."""
+    """The open gaps of a forward pass before its first step.
+
+    `batch` is the shape of a batch of passes, and `grids` that of their points.
+    """
     scaled = isinstance(decay.algebra, Logarithms)
-    return (ScaledGaps if scaled else OpenGaps)(targets, length, decay, batch)
+    return (ScaledGaps if scaled else OpenGaps)(targets, length, decay, batch, grids)

@@ -46,6 +46,8 @@ class Axes:
     """For cuts between neighboring records of all axes, which may overlap."""
     offsets: list[int]
     """Where the axis of every step begins among these cuts."""
+    surplus: int = 0
+    """The error at which all paths end."""
 
     def at(self, row: int) -> Places:
         """What lies at the cells of step row + 1."""
@@ -71,41 +73,17 @@ def forward(axes: Axes, decay: Decay) -> Masses:
     gaps = open_gaps(axes.targets, axes.length, decay)
     for row, advance in enumerate(axes.advances):
         before, after = (Masses(*(mass[k] for mass in masses)) for k in (row, row + 1))
-        _step(row, axes.at(row), advance, before, after, gaps, decay)
+        step(row, axes.at(row), advance, before, after, gaps, decay)
     return masses
 
 
-def total_share(axes: Axes, points: Floats, decay: Decay, surplus: int) -> Floats:
-    """The mass of all whole answers over the number of vectors, for a batch of grids.
-
-    The arrays of `axes.places` have a row per grid, and `points` has their sizes. Masses of step k
-    are divided by C(K + k - 1, k), one factor per step, so they are at most one.
-    """
-    algebra, batch = decay.algebra, (len(points),)
-    before, after = (
-        Masses(*(np.full((*batch, axes.length), algebra.zero) for _ in Masses._fields))
-        for _ in range(2)
-    )
-    before.total[:, -axes.start] = algebra.one
-    gaps = open_gaps(axes.targets, axes.length, decay, batch)
-    for row, advance in enumerate(axes.advances):
-        shrink = algebra.number((row + 1) / (points + row))[:, None]
-        for mass in (before.total, before.upper):
-            algebra.times(mass, shrink, out=mass)
-        for mass in (after.upper, after.lower):
-            mass.fill(algebra.zero)
-        _step(row, axes.at(row), advance, before, after, gaps, decay, shrink)
-        before, after = after, before
-    whole = algebra.times(before.total, ends(axes, decay, surplus))
-    return algebra.total(np.ascontiguousarray(whole.T))
-
-
-def ends(axes: Axes, decay: Decay, surplus: int) -> Floats:
+def ends(axes: Axes, decay: Decay) -> Floats:
     """The factors for the way from the last cut to the end of the data."""
-    return decay.fall[np.abs(np.arange(axes.start, axes.start + axes.length) - surplus)]
+    errors = np.arange(axes.start, axes.start + axes.length)
+    return decay.fall[np.abs(errors - axes.surplus)]
 
 
-def _step(
+def step(
     row: int,
     places: Places,
     advance: int,
@@ -114,9 +92,21 @@ def _step(
     gaps: OpenGaps,
     decay: Decay,
     shrink: Floats | None = None,
+    beyond: Ints | None = None,
 ) -> None:
-    """The masses of step row + 1, from those of the step before; `upper` and `lower` are empty."""
+    """The masses of step row + 1, from those of the step before; `upper` and `lower` are empty.
+
+    A batch of passes has more axes in front. Open gaps, which are from even earlier steps, are
+    multiplied by the factors `shrink`. `beyond` says how many cells each cell is beyond a cut: then
+    the answer is above the cut, or the atom that begins there.
+    """
     algebra = decay.algebra
+    if beyond is not None:
+        places = places._replace(
+            ends=places.ends & (beyond > 0),
+            begins=places.begins & (beyond >= 0),
+            interior=places.interior & (beyond > 0),
+        )
     down = _reach_down(before.total, before.upper, advance, decay)
     up = scans.prefix(before.total, decay)
     np.copyto(after.upper, down, where=places.ends)
@@ -125,6 +115,8 @@ def _step(
     algebra.add(
         down[..., 1:], algebra.times(up[..., :-1], decay.fall[1]), out=after.entering[..., 1:]
     )
+    if beyond is not None:
+        after.entering[beyond <= 0] = algebra.zero
     free = places.free.astype(np.float64)
     once = algebra.times(after.entering, algebra.number(free))
     after.repeated[:] = gaps.step(row, once, free, shrink)

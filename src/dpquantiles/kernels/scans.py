@@ -36,6 +36,7 @@ class Decay:
     """s**-i for the cells of a run, as many as one sequential scan may cover without overflow."""
     length: int
     """The longest axis that the factors are for."""
+    rate: float
 
     @classmethod
     def of(cls, rate: float, length: int, algebra: Algebra) -> "Decay":
@@ -43,7 +44,11 @@ class Decay:
         run = algebra.run_length(rate)
         distance = rate * np.arange(max(length, run) + 1, dtype=np.float64)
         rise = algebra.factor(-distance[:run])
-        return cls(algebra, algebra.factor(distance), rise, length)
+        return cls(algebra, algebra.factor(distance), rise, length, rate)
+
+    def mass(self, log_mass: Floats) -> Floats:
+        """Masses from their natural logarithms."""
+        return np.asarray(self.algebra.times(self.algebra.one, self.algebra.factor(-log_mass)))
 
     @cached_property
     def around(self) -> Floats:
@@ -168,3 +173,13 @@ def draw_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range:
     masses = mass_error(algebra, steps, length, rate, log_range)
     toss = ROUNDING * max(SCALED_EXPONENT, log_range)
     return 4 * (4 * steps + 2) * (2 * masses + TOSSES * toss)
+
+
+def choice_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
+    """A bound on the privacy loss that rounding adds to the draw of a grid by its total share.
+
+    A share is a sum of masses, moved to another number of vectors by one factor per answer.
+    """
+    masses = mass_error(algebra, steps, length, rate, log_range)
+    moved = (4 * steps + TOSSES) * ROUNDING * max(SCALED_EXPONENT, log_range)
+    return 4 * (2 * (masses + moved) + moved)

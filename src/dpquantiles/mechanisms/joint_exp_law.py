@@ -15,6 +15,7 @@ import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
+from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.joint import Axes, Masses, WalkBack, ends, forward
@@ -39,6 +40,29 @@ class Setting(NamedTuple):
     algebra: Algebra
 
 
+IRRELEVANT = 128.0
+"""Masses this many nats below the floor need no precision; see "Rounding" in the proof."""
+
+
+class Window(NamedTuple):
+    """The window of ranks, the longest axis that it allows, and the floor, before rounding."""
+
+    reach: int
+    cap: int
+    longest: int
+    nominal: float
+    log_floor: float
+
+    def masses(self, log_volume: float) -> tuple[Algebra, float]:
+        """How masses are stored on a grid with this many possible answers, and their log range."""
+        algebra = algebras.choose(log_volume, self.log_floor, self.longest, self.nominal)
+        return algebra, self.range(log_volume)
+
+    def range(self, log_volume: float) -> float:
+        """The most nats by which a mass that matters differs from one."""
+        return 2 * log_volume + max(0.0, -self.log_floor) + IRRELEVANT
+
+
 class Geometry(NamedTuple):
     """The position of the axis; under add-remove it depends on n, like the law itself."""
 
@@ -52,7 +76,7 @@ class Geometry(NamedTuple):
 
     def axes(self, places: Places, offsets: list[int]) -> Axes:
         """The axes of a pass, whose records lie at these places."""
-        return Axes(self.targets, self.start, self.length, places, offsets)
+        return Axes(self.targets, self.start, self.length, places, offsets, self.surplus)
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
@@ -70,6 +94,10 @@ class Strip(NamedTuple):
 
     steps: Ints
     offsets: list[int]
+    before: int
+    """How many entries stand before all records."""
+    stop: int
+    """Where the records end."""
 
     @classmethod
     def of(cls, view: SortedView, geometry: Geometry) -> "Strip":
@@ -92,7 +120,8 @@ class Strip(NamedTuple):
             run = bisect_right(starts, record) - 1
             return places[run] + record - starts[run]
 
-        return cls(padded, [place(record) for record in first.tolist()])
+        offsets = [place(record) for record in first.tolist()]
+        return cls(padded, offsets, before, places[-1])
 
     def row(self, step: int, length: int) -> Ints:
         """The records around one axis."""
@@ -110,6 +139,8 @@ class JointExpLaw:
     axes: Axes
     masses: Masses
     order: Ints
+    halves: bool = False
+    """Whether the strip holds half steps, because records need not be grid points."""
 
     @classmethod
     @np.errstate(all="ignore")
@@ -117,10 +148,30 @@ class JointExpLaw:
         """The law on the records of a view; `order` sorts the quantiles."""
         strip = Strip.of(view, geometry)
         places = Places.of_steps(strip.steps[:-1], strip.steps[1:], view.grid.size)
+        return cls._of(view.grid, geometry, strip, places, order, halves=False)
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of_halves(cls, grid: Grid, geometry: Geometry, strip: Strip, order: Ints) -> "JointExpLaw":
+        """The law on a grid whose half steps are on the strip."""
+        places = Places.of_halves(strip.steps[:-1], strip.steps[1:])
+        return cls._of(grid, geometry, strip, places, order, halves=True)
+
+    @classmethod
+    def _of(
+        cls,
+        grid: Grid,
+        geometry: Geometry,
+        strip: Strip,
+        places: Places,
+        order: Ints,
+        *,
+        halves: bool,
+    ) -> "JointExpLaw":
         axes = geometry.axes(places, strip.offsets)
-        setting = geometry.setting
-        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-        return cls(view.grid, geometry, decay, strip, axes, forward(axes, decay), order)
+        decay = Decay.of(geometry.setting.rate, geometry.length, geometry.setting.algebra)
+        masses = forward(axes, decay)
+        return cls(grid, geometry, decay, strip, axes, masses, order, halves)
 
     @property
     def setting(self) -> Setting:
@@ -160,7 +211,7 @@ class JointExpLaw:
         path, cost = 0, 0
         if self.geometry.far:
             return -math.inf
-        for k, step in enumerate(answer):
+        for k, step in enumerate(2 * answer + 1 if self.halves else answer):
             row = self.strip.row(k, length)
             low = start - 1 + int(np.searchsorted(row, step, side="left"))
             high = start - 1 + int(np.searchsorted(row, step, side="right"))
@@ -174,7 +225,7 @@ class JointExpLaw:
     @cached_property
     def _ends(self) -> Floats:
         """The mass of whole answers by the error of their last cut."""
-        away = ends(self.axes, self.decay, self.geometry.surplus)
+        away = ends(self.axes, self.decay)
         return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
 
     def _draw_steps(self, bits: Bits) -> list[int]:
