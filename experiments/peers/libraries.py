@@ -14,7 +14,7 @@ from experiments.trials import Question
 EPSILON = 1.0
 MOST_CANDIDATES = 100_001
 FEWEST_CANDIDATES = 2001
-MOST_IN_A_CELL = 25
+MOST_SPREAD, MOST_IN_A_CELL = 30_000, 25
 MOST_LEAVES = 4096
 HEIGHT, BRANCHING = 4, 16
 """The shape that PyDP's tree has by default in the library below it."""
@@ -83,8 +83,8 @@ def tried(question: Question, seed: int) -> tuple[list[float], list[float]]:
         most = max(MOST_CANDIDATES // len(question.q), FEWEST_CANDIDATES)
         return clamped(question).tolist(), column.points(most).tolist()
     points = column.points(MOST_CANDIDATES)
-    each = min(MOST_CANDIDATES // len(points), MOST_IN_A_CELL)
-    if each == 1:
+    each = min(MOST_SPREAD // len(points), MOST_IN_A_CELL)
+    if each < 2:
         return clamped(question).tolist(), points.tolist()
     inside = (np.arange(each) + 0.5) / each - 0.5
     candidates = (points[:, None] + column.step * inside).ravel()
