@@ -21,8 +21,9 @@ from experiments.everyday_data import Array, Column, columns
 from experiments.rows import Found, Rows
 
 PROCESSES = 2
-FEWEST = 10
-"""A run that is slow gets so many trials all the same."""
+FEWEST, FEWEST_SLOW = 10, 4
+PATIENCE = 20.0
+"""A run whose seconds are over gets so many trials all the same; fewer after twenty seconds."""
 
 Asked = str
 """Even quantiles, as `9`, or one tail, as `p99.9`."""
@@ -81,7 +82,8 @@ def measure(shared: Shared, run: Run) -> Found:
     found: Found = {"ranks": [], "values": [], "absurd": [], "note": ""}
     start = time.perf_counter()
     for seed in range(run.trials):
-        if seed >= FEWEST and time.perf_counter() - start > run.seconds:
+        spent = time.perf_counter() - start
+        if spent > run.seconds and seed >= (FEWEST if spent < PATIENCE else FEWEST_SLOW):
             break
         values = column.sample(np.random.default_rng([seed, run.n]), run.n)
         try:

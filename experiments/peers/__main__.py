@@ -40,7 +40,7 @@ Question = tuple[str, int, str]
 
 
 def questions(folder: str, quick: bool) -> Iterator[Question]:
-    """All cells, the quick ones first."""
+    """All cells."""
     even = [name for name in columns(folder) if name not in NOT_HERE]
     yield from itertools.product(even, SIZES, QUICK_COUNTS if quick else COUNTS)
     yield from itertools.product((TAILED,), SIZES, TAILS)
@@ -103,7 +103,8 @@ def main() -> None:
     options = parsed()
     asked = list(runs(list(questions(options.data, options.quick)), options))
     path = options.folder / "rows.jsonl"
-    found, failures = trials.run_all(asked, shared(options.data), path)
+    quick_first = sorted(asked, key=lambda run: (len(trials.quantiles(run.asked)), run.n))
+    found, failures = trials.run_all(quick_first, shared(options.data), path)
     for run, problem in failures.items():
         print(f"failed: {run}: {problem}", file=sys.stderr)
     made = cells(asked, found)
