@@ -17,7 +17,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from experiments import marked, rows, trials
@@ -76,9 +76,9 @@ def cells(asked: list[Run], found: Rows) -> list[Cell]:
     return made
 
 
-def notes(absent: Mapping[str, str]) -> dict[str, str]:
-    """Why a contender has no number, where it is the same reason everywhere."""
-    return {name: text for name, text in absent.items() if text == ABSENT}
+def absent(asked: list[Run]) -> dict[str, str]:
+    """What stands in place of numbers of a library that is not there."""
+    return {run.contender: ABSENT for run in asked if run.code == ABSENT}
 
 
 def parsed() -> argparse.Namespace:
@@ -108,7 +108,7 @@ def main() -> None:
     for run, problem in failures.items():
         print(f"failed: {run}: {problem}", file=sys.stderr)
     made = cells(asked, found)
-    lines = page(made, columns(options.data), notes({run.contender: run.code for run in asked}))
+    lines = page(made, columns(options.data), absent(asked))
     (options.folder / "page.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (options.folder / "cells.json").write_text(json.dumps(plain(made), indent=1), encoding="utf-8")
     if options.page:

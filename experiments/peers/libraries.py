@@ -12,9 +12,10 @@ from experiments.everyday_data import Array
 from experiments.trials import Question
 
 EPSILON = 1.0
-MOST_CANDIDATES = 100_001
-FEWEST_CANDIDATES = 2001
-MOST_SPREAD, MOST_IN_A_CELL = 30_000, 25
+FEWEST_CANDIDATES, MOST_CANDIDATES = 2001, 100_001
+MOST_IN_A_CELL, MOST_IN_CELLS = 25, 30_000
+"""Candidates of OpenDP; the last two where there are several in each cell of the step."""
+
 MOST_LEAVES = 4096
 HEIGHT, BRANCHING = 4, 16
 """The shape that PyDP's tree has by default in the library below it."""
@@ -83,7 +84,7 @@ def tried(question: Question, seed: int) -> tuple[list[float], list[float]]:
         most = max(MOST_CANDIDATES // len(question.q), FEWEST_CANDIDATES)
         return clamped(question).tolist(), column.points(most).tolist()
     points = column.points(MOST_CANDIDATES)
-    each = min(MOST_SPREAD // len(points), MOST_IN_A_CELL)
+    each = min(MOST_IN_CELLS // len(points), MOST_IN_A_CELL)
     if each < 2:
         return clamped(question).tolist(), points.tolist()
     inside = (np.arange(each) + 0.5) / each - 0.5

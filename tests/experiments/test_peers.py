@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import marked
-from experiments.peers import page, verdict
-from experiments.peers.contenders import ENTRIES, OURS, shared
+from experiments.everyday_data import MADE_UP, Column
+from experiments.peers import libraries, page, verdict
+from experiments.peers.contenders import ABSENT, ENTRIES, OURS, shared, version
 from experiments.peers.verdict import Cell, Measure, behind
-from experiments.trials import Run, measure, quantiles
+from experiments.trials import Question, Run, measure, quantiles
 
 PEER, OTHER, WEAKER = "JointExp", "AggTree", "CSmooth"
 
@@ -116,6 +118,35 @@ def test_contenders_of_the_package_answer(name: str) -> None:
     found = measure(shared(""), run)
     assert (len(found["ranks"]), found["values"], found["note"]) == (2, [], "")
     assert found == measure(shared(""), run)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.library])
+@pytest.mark.parametrize("asked", ["1", "3"])
+def test_other_libraries_answer_or_are_told_absent(name: str, asked: str) -> None:
+    run = Run(contender=name, code="", data="hours", n=200, asked=asked, trials=2, seconds=9)
+    found = measure(shared(""), run)
+    if version(ENTRIES[name].library) == ABSENT:
+        assert found["note"].startswith("No module named")
+    else:
+        assert len(found["ranks"]) == 2, found["note"]
+
+
+@pytest.mark.parametrize("data", ["hours", "prices", "spending", "acs_income", "normal"])
+def test_spread_records_and_candidates_stay_in_their_cells(data: str) -> None:
+    known = {"acs_income": Column("", (-20_000, 1_000_000), 100, MADE_UP["hours"].sample)}
+    column = (MADE_UP | known)[data]
+    values = np.append(column.sample(np.random.default_rng(0), 500), column.bounds)
+    question = Question(values, quantiles("3"), column)
+    moved, (lower, upper) = libraries.spread(question, 0)
+    step = column.step or 0
+    assert (np.abs(moved - values) <= step / 2 * (1 + 1e-9) + 1e-9).all()
+    assert (lower, upper) == (column.bounds[0] - step / 2, column.bounds[1] + step / 2)
+    assert (len(np.unique(moved)) == len(moved)) or not step
+    _, candidates = libraries.tried(question, 0)
+    assert (np.diff(candidates) > 0).all()
+    rounded = np.unique(column.rounded(candidates))
+    assert (rounded[0], rounded[-1]) == column.bounds
+    assert len(candidates) <= libraries.MOST_CANDIDATES + 1
 
 
 def test_a_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
