@@ -101,6 +101,10 @@ def drawn(folder: str, name: str, rng: np.random.Generator, n: int) -> Array:
 
 MADE_UP = {
     "whole numbers": Column("0, 1, .. n - 1", (0, 100_000), 1, lambda rng, n: rng.permutation(n)),
+    # Deciles of 0 .. 999 are round numbers, which a coarse step meets by luck; these are not.
+    "shifted numbers": Column(
+        "37, 38, .. n + 36", (0, 100_000), 1, lambda rng, n: 37 + rng.permutation(n)
+    ),
     "prices": Column("prices ending in .99", (0.0, 1000.0), 0.01, prices),
     "hours": Column(
         "twelve values of hours per week as floats, 45 % of them 40",
