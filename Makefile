@@ -7,9 +7,10 @@ PAPER := $(VENV)/.paper
 DEVELOPMENT := $(VENV)/.development
 MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
+PEERS := build/peers-venv
 
 .PHONY: demo test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
-	accuracy-table choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
+	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
 demo: $(RUNTIME)
@@ -50,6 +51,16 @@ figures: $(DEVELOPMENT)
 
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table
+
+small-data: $(DEVELOPMENT)
+	$(BIN)/python -m experiments.small_data --page docs/accuracy.md
+
+# Other libraries ask for other versions of what we use, so they have a place of their own.
+peers: $(PEERS)/.peers
+	$(PEERS)/bin/python -m experiments.peers --page docs/accuracy.md
+
+peers-quick: $(PEERS)/.peers
+	$(PEERS)/bin/python -m experiments.peers --quick
 
 interval-coverage: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.interval_coverage
@@ -104,6 +115,11 @@ $(MODIN)/.modin: pyproject.toml
 	$(PYTHON) -m venv $(MODIN)
 	@$(MODIN)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[modin]' \
 		pytest pytest-xdist
+	@touch $@
+
+$(PEERS)/.peers: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	@touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""Rank errors of all mechanisms, as a page of tables.
+"""Rank errors of all mechanisms, as tables of a page.
 
     python -m experiments.accuracy_table [--trials 50] [--rows build/accuracy/rows.jsonl]
                                          [--page docs/accuracy.md] [--kept]
@@ -6,7 +6,8 @@
 Every cell is a mechanism, a number m of even quantiles, a number n of records and a kind of data;
 its rows are kept as JSON lines, so that a run that was cut off goes on where it stopped. All runs
 are seeded: none of these releases is private. The error of an answer o for the quantile q is the
-distance of q n to [#(x < o), #(x <= o)], averaged over the quantiles.
+distance of q n to [#(x < o), #(x <= o)], averaged over the quantiles. The page has other parts too,
+which stay as they are.
 """
 
 import argparse
@@ -25,7 +26,8 @@ from numpy.typing import NDArray
 import dpquantiles as dpq
 from dpquantiles.data import flight_delays
 from dpquantiles.mechanisms import MECHANISMS
-from experiments import progress, rows
+from experiments import marked, progress, rows
+from experiments.errors import rank_error
 from experiments.rows import Found
 
 COUNTS = (1, 3, 9, 29, 60, 100, 255)
@@ -113,10 +115,7 @@ def trial_error(cell: Cell, seed: int) -> float:
         rng=random.Random(seed),
         **BUDGETS[mechanism.profile.kinds[0]],
     )
-    ordered, targets = np.sort(values), np.array(q) * cell.n
-    below = np.searchsorted(ordered, np.asarray(release), side="left")
-    through = np.searchsorted(ordered, np.asarray(release), side="right")
-    return float(np.maximum(0, np.maximum(below - targets, targets - through)).mean())
+    return rank_error(np.sort(values), q, release)
 
 
 def measure(cell: Cell, trials: int) -> Row:
@@ -178,11 +177,9 @@ def table(found: dict[Cell, Row], data: str, n: int, trials: int) -> list[str]:
     return lines
 
 
-def page(found: dict[Cell, Row], trials: int) -> str:
-    """The whole page."""
+def part(found: dict[Cell, Row], trials: int) -> list[str]:
+    """All tables, and what they mean."""
     lines = [
-        "# How accurate each mechanism is",
-        "",
         "Mean rank error per quantile ± standard error, for m even quantiles of n records under",
         f"swap neighbors, {trials} seeded trials (a number in parentheses: fewer, because the cell",
         "was slow). Budgets: ε = 1; for app_ind_exp (1, 10⁻⁶); for csmooth rho = 1/2, which is a",
@@ -197,7 +194,7 @@ def page(found: dict[Cell, Row], trials: int) -> str:
             f"Records: {DATA[data].words}.",
         ]
         lines += ["", *table(found, data, n, trials)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main() -> None:
@@ -206,10 +203,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--rows", type=Path, default=Path("build/accuracy/rows.jsonl"))
     parser.add_argument("--page", type=Path, default=Path("docs/accuracy.md"))
-    parser.add_argument("--kept", action="store_true", help="a page of the rows that are there")
+    parser.add_argument(
+        "--kept", action="store_true", help="only the page, from the rows that are there"
+    )
     options = parser.parse_args()
     found = read(options.rows) if options.kept else run(options.rows, options.trials)
-    options.page.write_text(page(found, options.trials), encoding="utf-8")
+    marked.put(options.page, "mechanisms", part(found, options.trials))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpquantiles as dpq
+from experiments.errors import rank_error
 from experiments.interval_data import DATA, there
 
 LEVEL = 0.95
@@ -90,14 +91,6 @@ class Trial(NamedTuple):
     wide: NDArray[np.bool_]
     error: float
     error_alone: float
-
-
-def rank_error(ordered: NDArray[Any], q: NDArray[np.float64], answers: dpq.Release) -> float:
-    """Mean distance of q n to [#(x < o), #(x <= o)]."""
-    low = np.searchsorted(ordered, answers.values, side="left")
-    high = np.searchsorted(ordered, answers.values, side="right")
-    wanted = q * len(ordered)
-    return float(np.maximum(0, np.maximum(low - wanted, wanted - high)).mean())
 
 
 def trial(cell: Cell, seed: int) -> Trial:

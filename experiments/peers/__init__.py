@@ -1,0 +1,1 @@
+"""Our default call, knowing nothing, beside everything else, knowing bounds and resolution."""
