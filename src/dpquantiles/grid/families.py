@@ -23,7 +23,7 @@ from dpquantiles.kinds import DATE, INT64, Date, Datetime, Duration, Kind
 from dpquantiles.kinds.times import MICROSECONDS
 
 FEWEST, MOST = 8, 2**20
-"""How many multiples of a step a range holds on a side of zero; the finest step has no limit."""
+"""How many steps long a range is; the finest step has no limit."""
 
 FINE, SHARED = 32, 16
 """Real numbers that are not rounded get members of at least 2**FINE points. SHARED ranges in a row
@@ -134,7 +134,7 @@ def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:
         return
     for step in _round_steps(kind):
         # Multiples must be at least two points of the finest grid apart.
-        if step.width >= 2 * least and FEWEST <= largest / step.width <= MOST:
+        if step.width >= 2 * least and FEWEST <= (one.high - one.low) / step.width <= MOST:
             yield step
 
 
@@ -144,6 +144,8 @@ def _round_steps(kind: Kind) -> Iterator[Step]:
     if isinstance(kind, (Datetime, Duration)):
         for name in ("ms", "s", "m", "h", "D"):
             yield Step(MICROSECONDS[name], ROUND)
+        for minutes in (5, 15):
+            yield Step(minutes * MICROSECONDS["m"], RARE)
         return
     for power in range(1, 19) if kind.integral else DECADES:
         usual = ROUND if kind.integral else DECIMALS.get(power, RARE if power < 0 else ROUND)

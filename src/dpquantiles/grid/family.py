@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 VERSION = 1
 """The version of the default families: their ranges, steps and weights."""
 
-PLENTY, COARSE = 64, 0.25
+PLENTY, COARSE = 128, 0.5
 """Members with fewer points than PLENTY count less, by this power per answer."""
 
 
@@ -73,11 +73,9 @@ class GridFamily:
         """The log weights of all members, which add up to one, for this many answers.
 
         Few points happen to lie well more often than many. So a member counts less if its points
-        are coarse: by the factor (j / PLENTY)**(COARSE answers), for j multiples on one side of
-        zero.
+        are coarse: K points count by the factor (K / PLENTY)**(COARSE answers).
         """
-        sides = np.array([member.reach for member in self.members], dtype=np.float64)
-        coarse = np.log(np.minimum(sides, PLENTY) / PLENTY)
+        coarse = np.log(np.minimum(self.points, PLENTY) / PLENTY)
         logs = np.log(self.weights) + COARSE * answers * coarse
         return np.asarray(logs - np.logaddexp.reduce(logs))
 

@@ -19,7 +19,7 @@ from dpquantiles.kernels.places import Bools, Ints, Places
 from dpquantiles.kernels.ranges import Beginnings, Passed
 from dpquantiles.kernels.scans import Decay
 
-BATCH = 1 << 16
+BATCH = 1 << 14
 """About how many cells pass together, so that they stay in the cache."""
 
 

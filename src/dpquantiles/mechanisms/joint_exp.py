@@ -51,8 +51,8 @@ LOG_FLOOR_CHANCE = -64 * math.log(2)
 LEAST_SURPLUS_CAP = 64
 """If |E| exceeds max(2R, this), it counts as outside; any cap of at least 2R is private."""
 
-TYPICAL_POINTS = 2**16
-"""In a family, the default reach is that of a grid of this size."""
+TYPICAL_POINTS = 2**32
+"""In a family, the default reach is that of a grid of this size, for narrow data far from zero."""
 
 MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass, at 40 bytes each; only data of that
