@@ -122,7 +122,7 @@ class _GroupDraw:
         if size is not None:
             return release.values, size
         if mechanism.guarantee.neighbors is Neighbors.SWAP:
-            return release.values, view.n
+            return release.values, mechanism.counted(view)
         return release.values, release.provenance.get("size")  # type: ignore[return-value]
 
     def shares(self) -> dict[str, object]:
@@ -161,7 +161,7 @@ def draw(
     column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid)
     columns = grouping.columns
     with grouped_rows(
-        table, columns, column, source, grouping.keys, job.units, missing, job.bits
+        table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
     ).pinned() as rows:
         codes, sizes = _groups(job, grouping, rows)
         answers: list[Any] = [None] * len(codes)

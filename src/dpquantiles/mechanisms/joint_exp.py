@@ -5,7 +5,7 @@ instead of the continuum, with ties treated as sets, and with a window of ranks 
 independent of the number of records. The proof, with the same equation numbers, is `joint_exp.md`
 beside this file. The law and draws from it are in `joint_exp_law.py`.
 
-    targets   T_k = round(q_k nu),  nu the public size
+    targets   T_k = round(q_k nu),  nu the public size; lower where records are missing
     utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
     path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
     law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
@@ -30,7 +30,7 @@ from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import scans
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, target_ranks
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
@@ -87,21 +87,22 @@ class JointExp(WithLaw):
         """The most by which a neighbor changes the utility of an answer."""
         return self.neighbors.records
 
-    def demand(self, n: int, grid: Grid | None = None) -> Demand:
+    def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size)
+        geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size, missing)
         return Demand(runs=runs(geometry, n))
 
     def law(self, view: SortedView) -> JointExpLaw:
         """The exact distribution (3) on the records of a view."""
         order = np.argsort(self.q, kind="stable")
-        return JointExpLaw.of(view, self._geometry(view.n, view.grid.size), order)
+        geometry = self._geometry(view.n, view.grid.size, self.left_out(view))
+        return JointExpLaw.of(view, geometry, order)
 
-    def _geometry(self, n: int, points: int) -> Geometry:
-        nu = self.public_size(n)
-        setting = self.setting(n if self.neighbors is Neighbors.SWAP else None, points)
-        targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
-        surplus, reach = n - nu, setting.reach
+    def _geometry(self, n: int, points: int, missing: int = 0) -> Geometry:
+        nu = self.public_size(n + missing)
+        setting = self.setting(nu if self.neighbors is Neighbors.SWAP else None, points)
+        targets = target_ranks(np.sort(self.q), nu, missing)
+        surplus, reach = n + missing - nu, setting.reach
         far = abs(surplus) > setting.cap
         start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
         stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))

@@ -23,6 +23,7 @@ from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
+from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Groups
 from dpquantiles.views.protocol import Ints
@@ -48,7 +49,7 @@ def draw_side_by_side(
 ) -> GroupAnswers:
     """One draw per group; under add-remove, sizes are given or every group buys its own."""
     if mechanism.neighbors is Neighbors.SWAP:
-        sizes = groups.n
+        sizes = groups.n if groups.missing is None else groups.n + groups.missing
     elif sizes is None:
         count, mechanism = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
@@ -59,7 +60,8 @@ def draw_side_by_side(
 def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> list[Answers]:
     """One draw per group, in the order of the quantiles.
 
-    `sizes` are the public sizes of the groups; under swap neighbors, their numbers of records. Bits
+    `sizes` are the public sizes of the groups; under swap neighbors, the numbers of their records,
+    missing ones included. Bits
     go first to the groups that are drawn one by one, in their order. Then they go to those that
     pass together, from the smallest to the largest, and by their order among equal sizes.
     """
@@ -70,8 +72,9 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)
     order = np.argsort(mechanism.q, kind="stable")
     ascending = np.asarray(mechanism.q)[order]
+    missing = _left_out(mechanism, groups)
     for chunk in _chunks(np.flatnonzero(together), groups.n):
-        batch = Batch.of(setting, ascending, groups, chunk, sizes[chunk])
+        batch = Batch.of(setting, ascending, groups, chunk, sizes[chunk], missing[chunk])
         steps = np.empty((len(chunk), len(order)), dtype=np.int64)
         steps[:, order] = batch.draw(bits).T
         values = iter(groups.grid.decode(steps.ravel()))
@@ -82,6 +85,13 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
 
 def _sized(mechanism: JointExp, size: int) -> JointExp:
     return mechanism if mechanism.neighbors is Neighbors.SWAP else replace(mechanism, size=size)
+
+
+def _left_out(mechanism: JointExp, groups: Groups) -> Ints:
+    """How many missing records the public size of each group includes."""
+    if groups.missing is None or mechanism.neighbors is not Neighbors.SWAP:
+        return np.zeros(len(groups), dtype=np.int64)
+    return groups.missing
 
 
 def shared_setting(mechanism: JointExp, points: int) -> Setting:
@@ -131,12 +141,20 @@ class Batch:
     """Groups whose number of records is so far from the stated size that only the floor is left."""
 
     @classmethod
-    def of(cls, setting: Setting, q: Floats, groups: Groups, chunk: Ints, sizes: Ints) -> "Batch":
+    def of(
+        cls,
+        setting: Setting,
+        q: Floats,
+        groups: Groups,
+        chunk: Ints,
+        sizes: Ints,
+        missing: Ints | int = 0,
+    ) -> "Batch":
         """The laws of the groups of a chunk, for ascending quantiles."""
         n = groups.n[chunk]
-        far = np.abs(n - sizes) > setting.cap
+        far = np.abs(n + missing - sizes) > setting.cap
         sizes = np.where(far, n, sizes)
-        targets, surplus = np.rint(q[:, None] * sizes).astype(np.int64), n - sizes
+        targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
         start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
         columns = Columns(_side_by_side(groups, chunk), n, targets, start, stop)
         return cls(setting, groups.grid.size, columns, surplus, far)
