@@ -26,6 +26,7 @@ def slow_totals(law: JointExpLaw, n: int) -> list[list[Decimal]]:
     upper, entering = [[ZERO] * length], [[ZERO] * length]
     for k, target in enumerate(targets, start=1):
         before, advance = total[-1], length if k == 1 else target - targets[k - 2]
+        records = law.strip.row(k - 1, length)
         rows: dict[str, list[Decimal]] = {"total": [], "upper": [], "entering": []}
         for e in range(length):
             rank = target + geometry.start + e
@@ -35,7 +36,7 @@ def slow_totals(law: JointExpLaw, n: int) -> list[list[Decimal]]:
             up = sum((before[x] * s ** (e - x) for x in range(e + 1)), ZERO)
             less = sum((before[x] * s ** (e - x) for x in range(e)), ZERO)
             rows["entering"].append(down + less)
-            points = int(law.records[k - 1, e + 1] - law.records[k - 1, e]) - 1
+            points = int(records[e + 1] - records[e]) - 1
             if not 0 <= rank <= n:
                 rows["upper"].append(ZERO)
                 rows["total"].append(ZERO)

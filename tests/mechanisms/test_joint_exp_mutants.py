@@ -38,8 +38,8 @@ def floor_of_a_wider_window(patch: Patch) -> None:
 def shorten_the_window(patch: Patch) -> None:
     original = JointExp._geometry
 
-    def geometry(mechanism: JointExp, n: int, points: int, missing: int = 0) -> Geometry:
-        found = original(mechanism, n, points, missing)
+    def geometry(mechanism: JointExp, n: int, setting: Any, missing: int = 0) -> Geometry:
+        found = original(mechanism, n, setting, missing)
         return found._replace(start=found.start + 1, length=found.length - 2)
 
     patch.setattr(JointExp, "_geometry", geometry)
@@ -47,7 +47,8 @@ def shorten_the_window(patch: Patch) -> None:
 
 def shorten_the_demand(patch: Patch) -> None:
     def demand(mechanism: JointExp, n: int, grid: Any, missing: int = 0) -> Demand:
-        whole = runs(mechanism._geometry(n, grid.size, missing), n)
+        setting = mechanism._common_setting(n + missing, grid)
+        whole = runs(mechanism._geometry(n, setting, missing), n)
         return Demand(runs=tuple(run[:-1] for run in whole))
 
     patch.setattr(JointExp, "demand", demand)
@@ -75,7 +76,8 @@ def half_open_the_wrong_way(patch: Patch) -> None:
     def utility(law: JointExpLaw, answer: Sequence[int]) -> float:
         geometry: Geometry = law.geometry
         path, cost = 0, 0
-        for row, step in zip(law.records, answer, strict=True):
+        for k, step in enumerate(answer):
+            row = law.strip.row(k, law.geometry.length)
             low = geometry.start - 1 + int(np.searchsorted(row, step, side="left"))
             if not geometry.start <= low < geometry.start + geometry.length:
                 return -math.inf

@@ -5,6 +5,8 @@ so it costs no privacy, and it never raises. `decode` maps steps back to values 
 It is exact: `encode(decode(i)) == i` for every step i.
 """
 
+from dpquantiles.grid.families import family_of
+from dpquantiles.grid.family import GridFamily
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.typed import (
@@ -21,9 +23,11 @@ __all__ = [
     "MOST_STEPS",
     "FloatGrid",
     "Grid",
+    "GridFamily",
     "TypedGrid",
     "UniformGrid",
     "default_grid",
+    "family_of",
     "precision",
     "precision_notes",
     "require_grid",

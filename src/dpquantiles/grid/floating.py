@@ -12,18 +12,31 @@ from dpquantiles.kinds import INT64, INTEGER, REAL, Kind
 
 EXACT_INTEGERS = 2**53
 FLOAT64_EXACT_BITS = int(np.float64(EXACT_INTEGERS).view(np.int64))
-FLOAT32_LARGEST = int(np.finfo(np.float32).max.view(np.int32))
-INTEGRAL_LARGEST = (
-    EXACT_INTEGERS + int(np.finfo(np.float64).max.view(np.int64)) - FLOAT64_EXACT_BITS
-)
+LARGEST_BITS = int(np.finfo(np.float64).max.view(np.int64))
+INTEGRAL_LARGEST = EXACT_INTEGERS + LARGEST_BITS - FLOAT64_EXACT_BITS
+
+MOST_DOUBLE = float(2**63 - 1024)
+"""The largest double that is a 64-bit integer."""
+
+USUAL_BITS = tuple(int(np.float64(2.0**power).view(np.int64)) for power in (-60, 62))
+"""Doubles of sizes from 2**-60 to 2**62 are grid points, all of them."""
+
+DROPPED = 12
+"""Other doubles are rounded by this many of their 52 bits, so that all steps fit in 62 bits."""
+
+SMALL, USUAL = USUAL_BITS[0] >> DROPPED, USUAL_BITS[1] - USUAL_BITS[0]
+"""How many points are smaller than the usual sizes, and how many are of usual size."""
+
+REAL_LARGEST = SMALL + USUAL + ((LARGEST_BITS - USUAL_BITS[1]) >> DROPPED)
 
 
 @dataclass(frozen=True)
 class FloatGrid:
     """The floating-point numbers in ascending order; bounds are optional.
 
-    Real numbers use all finite float32 values. The integral variant uses every integer up to 2**53,
-    and beyond that the integers that float64 can represent. Bounds, where given, cut the grid.
+    Real numbers use all doubles of sizes from 2**-60 to 2**62, and beyond that doubles with fewer
+    digits. The integral variant uses every integer up to 2**53, and beyond that the integers that float64
+    can represent. Bounds, where given, cut the grid.
     """
 
     lower: Any = None
@@ -47,7 +60,7 @@ class FloatGrid:
 
     def _cut(self, bound: object, side: int) -> int:
         """The outermost index on one side that is still inside the bound."""
-        largest = INTEGRAL_LARGEST if self.kind.integral else FLOAT32_LARGEST
+        largest = INTEGRAL_LARGEST if self.kind.integral else REAL_LARGEST
         if bound is None:
             return side * largest
         number = exact(self.kind.number(bound, "bounds"))
@@ -71,16 +84,26 @@ class FloatGrid:
     @np.errstate(all="ignore")
     def _index(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """The signed index of the nearest grid point; zero has index 0, and NaN is at the top."""
-        return _integral_index(numbers) if self.kind.integral else _float32_index(numbers)
+        return _integral_index(numbers) if self.kind.integral else _real_index(numbers)
 
     def _number(self, index: int) -> int | float:
-        size = abs(index)
-        magnitude: int | float = size
+        size = np.array([abs(index)])
+        magnitude: int | float = abs(index)
         if not self.kind.integral:
-            magnitude = float(np.int32(size).view(np.float32))
-        elif size > EXACT_INTEGERS:
-            magnitude = int(np.int64(size - EXACT_INTEGERS + FLOAT64_EXACT_BITS).view(np.float64))
+            magnitude = _real_sizes(size).item()
+        elif magnitude > EXACT_INTEGERS:
+            magnitude = int(_beyond_exact(size).item())
         return -magnitude if index < 0 else magnitude
+
+    @np.errstate(all="ignore")
+    def numbers(self, steps: NDArray[np.int64]) -> NDArray[Any]:
+        """The number of each step, as an array of doubles or of integers, clamped to 64 bits."""
+        index = np.clip(steps, 0, self.size - 1) + self._first
+        size = np.abs(index)
+        if not self.kind.integral:
+            return np.copysign(_real_sizes(size), index)
+        beyond = np.minimum(_beyond_exact(size), MOST_DOUBLE).astype(np.int64)
+        return np.sign(index) * np.where(size <= EXACT_INTEGERS, size, beyond)
 
     def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """The step nearest to each number."""
@@ -90,6 +113,12 @@ class FloatGrid:
         """The value of each step."""
         return [self.kind.value(self._number(int(step) + self._first)) for step in steps]
 
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The first and the last value."""
+        first, last = self.decode(np.array([0, self.size - 1]))
+        return first, last
+
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
         lower, upper = (
@@ -98,10 +127,25 @@ class FloatGrid:
         return {"name": "float", "lower": lower, "upper": upper, "points": self.size}
 
 
-def _float32_index(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    single = numbers.astype(np.float32)
-    size = np.abs(single).view(np.int32).astype(np.int64)
-    return np.where(np.signbit(single) & ~np.isnan(single), -size, size)
+def _real_index(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    double = numbers.astype(np.float64)
+    bits = np.minimum(np.abs(double).view(np.int64), LARGEST_BITS)
+    rounded = bits + (1 << DROPPED - 1)
+    size = np.where(bits < USUAL_BITS[0], rounded >> DROPPED, SMALL + bits - USUAL_BITS[0])
+    beyond = SMALL + USUAL + (rounded - USUAL_BITS[1] >> DROPPED)
+    size = np.minimum(np.where(bits < USUAL_BITS[1], size, beyond), REAL_LARGEST)
+    return np.where(np.signbit(double) & ~np.isnan(double), -size, size)
+
+
+def _real_sizes(size: NDArray[np.int64]) -> NDArray[np.float64]:
+    bits = np.where(size < SMALL, size << DROPPED, size - SMALL + USUAL_BITS[0])
+    beyond = USUAL_BITS[1] + (size - SMALL - USUAL << DROPPED)
+    return np.where(size < SMALL + USUAL, bits, beyond).view(np.float64)
+
+
+def _beyond_exact(size: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The whole numbers of indexes beyond 2**53."""
+    return (np.maximum(size, EXACT_INTEGERS) - EXACT_INTEGERS + FLOAT64_EXACT_BITS).view(np.float64)
 
 
 def _integral_index(numbers: NDArray[Any]) -> NDArray[np.int64]:

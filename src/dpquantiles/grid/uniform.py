@@ -83,9 +83,22 @@ class UniformGrid:
         nearest = np.rint(inside / float(self.width) - float(self._low / self.width))
         return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
 
+    def numbers(self, steps: NDArray[np.int64]) -> NDArray[Any]:
+        """The number of each step, as an array of doubles or of 64-bit integers."""
+        inside = np.clip(steps, 0, self.size - 1)
+        if self.kind.integral:
+            return self._first + inside * self._stride
+        return np.array([self._number(int(step)) for step in inside], dtype=np.float64)
+
     def decode(self, steps: NDArray[np.int64]) -> list[Any]:
         """The value of each step."""
         return [self.kind.value(self._number(int(step))) for step in steps]
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The first and the last value."""
+        first, last = self.decode(np.array([0, self.size - 1]))
+        return first, last
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""

@@ -66,6 +66,9 @@ class Algebra(Protocol):
     def log(self, mass: float) -> float:
         """The natural logarithm of one mass."""
 
+    def logs(self, masses: Floats) -> Floats:
+        """The natural logarithms of many masses."""
+
     def rounded_exponent(self, fade: float, mass: float) -> float:
         """The largest number of nats that one operation rounds.
 
@@ -108,6 +111,9 @@ class Logarithms:
     def log(self, mass: float) -> float:
         return mass
 
+    def logs(self, masses: Floats) -> Floats:
+        return masses
+
     def rounded_exponent(self, fade: float, mass: float) -> float:
         return max(fade, mass)
 
@@ -147,6 +153,10 @@ class ScaledDoubles:
 
     def log(self, mass: float) -> float:
         return math.log(mass) - self.log_scale if mass > 0 else -math.inf
+
+    def logs(self, masses: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(masses) - self.log_scale)
 
     def rounded_exponent(self, fade: float, mass: float) -> float:  # noqa: ARG002
         # Masses keep their relative precision, however large or small.

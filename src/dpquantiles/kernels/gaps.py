@@ -1,7 +1,8 @@
 """Gaps between atoms that contain several answers: the sum (8) of the forward pass, step by step.
 
 A gap stays at its rank, while the axis of errors moves with the targets. So open gaps are stored by
-rank, on a strip that is a few axes long. Equation numbers are those of `mechanisms/joint_exp.md`.
+rank, on a strip that is a few axes long. A batch of grids can pass together. Equation numbers are
+those of `mechanisms/joint_exp.md`.
 """
 
 import numpy as np
@@ -30,41 +31,51 @@ class OpenGaps:
     this number by (w + a) / (a + 1).
     """
 
-    def __init__(self, targets: NDArray[np.int64], length: int, decay: Decay) -> None:
+    def __init__(
+        self,
+        targets: NDArray[np.int64],
+        length: int,
+        decay: Decay,
+        batch: tuple[int, ...] = (),
+        grids: tuple[int, ...] = (),
+    ) -> None:
         self._targets, self._length, self._decay = targets, length, decay
         # A step shares ranks with earlier steps whose targets are less than an axis away.
         self._first = np.searchsorted(targets, targets - length, side="right").tolist()
         most = max(row - first for row, first in enumerate(self._first))
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
-        self._answers = np.arange(1.0, most + 1)[:, None]
-        self._growth = np.empty((most, strip))
-        self._open = np.zeros((len(targets) if most else 0, strip))
+        self._answers = np.arange(1.0, most + 1).reshape(most, *(1 for _ in batch), 1)
+        self._growth = np.empty((most, *grids, strip))
+        self._open = np.zeros((len(targets) if most else 0, *batch, strip))
         self._offset = 0
 
-    def step(self, row: int, once: Floats, free: Floats) -> Floats:
+    def step(self, row: int, once: Floats, free: Floats, shrink: Floats | None = None) -> Floats:
         """Add an answer to all open gaps; return the mass of gaps entered before step `row`.
 
         `free` has the number of points of the gap at each cell of the step's axis, and `once` the
-        mass of the vectors that enter it now.
+        mass of the vectors that enter it now. Earlier mass is multiplied by the factors `shrink`.
         """
         length = self._length
-        repeated = np.full(length, self._decay.algebra.zero)
+        repeated = np.full_like(once, self._decay.algebra.zero)
         if not len(self._open):
             return repeated
         first = self._first[row]
         advance = int(self._targets[row] - self._targets[row - 1]) if first < row else length
         self._move(row, advance)
         fresh = slice(self._offset + length - advance, self._offset + length)
-        self._growth[:, fresh] = self._one_more(free[length - advance :])
+        self._growth[..., fresh] = self._one_more(free[..., length - advance :])
+        fade = self._decay.fall[advance]
+        if shrink is not None:
+            fade = self._decay.algebra.times(fade, shrink)
         for start in range(0, length - advance, CELLS):
             stop = min(start + CELLS, length - advance)
             # Rows whose axis ends before these cells have no mass here.
             reached = self._targets[row] - length + start
             low = int(self._targets.searchsorted(reached, side="right")) if start else first
             ranks = slice(self._offset + start, self._offset + stop)
-            open_mass = self._open[low:row, ranks]
-            open_mass *= self._growth[row - low - 1 :: -1, ranks]
-            repeated[start:stop] = self._faded(open_mass, ranks, advance, once[start:stop])
+            open_mass = self._open[low:row, ..., ranks]
+            open_mass *= self._growth[row - low - 1 :: -1, ..., ranks]
+            repeated[..., start:stop] = self._faded(open_mass, ranks, fade, once[..., start:stop])
         self._enter(row, slice(self._offset, self._offset + length), advance, once)
         return repeated
 
@@ -72,25 +83,25 @@ class OpenGaps:
         """Row a - 1 has the growth in the number of vectors when one answer joins a others."""
         return np.asarray((free + self._answers) / (self._answers + 1.0))
 
-    def _faded(self, open_mass: Floats, ranks: slice, advance: int, once: Floats) -> Floats:  # noqa: ARG002
+    def _faded(self, open_mass: Floats, ranks: slice, fade: Floats, once: Floats) -> Floats:  # noqa: ARG002
         """Let open gaps fade over an advance of the targets, and return their mass by rank."""
-        open_mass *= self._decay.fall[advance]
+        open_mass *= fade
         return np.asarray(np.add.reduce(open_mass))
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:  # noqa: ARG002
         """Store the mass that enters at a step."""
-        self._open[row, ranks] = once
+        self._open[row, ..., ranks] = once
 
     def _move(self, row: int, advance: int) -> None:
         """Move the axis along the strip; at the strip's end, shared ranks move to its start."""
         kept = self._length - advance
         self._offset += advance
-        if kept and self._offset + self._length <= self._open.shape[1]:
+        if kept and self._offset + self._length <= self._open.shape[-1]:
             return
         shared, rows = slice(self._offset, self._offset + kept), slice(self._first[row], row)
-        self._open[rows, :kept] = self._open[rows, shared].copy()
-        self._open[rows, kept:] = 0.0
-        self._growth[:, :kept] = self._growth[:, shared].copy()
+        self._open[rows, ..., :kept] = self._open[rows, ..., shared].copy()
+        self._open[rows, ..., kept:] = 0.0
+        self._growth[..., :kept] = self._growth[..., shared].copy()
         self._offset = 0
 
 
@@ -102,27 +113,34 @@ class ScaledGaps(OpenGaps):
     answers.
     """
 
-    def __init__(self, targets: NDArray[np.int64], length: int, decay: Decay) -> None:
-        super().__init__(targets, length, decay)
-        self._log_scale = np.empty(self._open.shape[1])
+    def __init__(
+        self,
+        targets: NDArray[np.int64],
+        length: int,
+        decay: Decay,
+        batch: tuple[int, ...] = (),
+        grids: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(targets, length, decay, batch, grids)
+        self._log_scale = np.empty(self._open.shape[1:])
 
-    def _faded(self, open_mass: Floats, ranks: slice, advance: int, once: Floats) -> Floats:
-        faded = self._log_scale[ranks] + self._decay.fall[advance]
+    def _faded(self, open_mass: Floats, ranks: slice, fade: Floats, once: Floats) -> Floats:
+        faded = self._log_scale[..., ranks] + fade
         mass = faded + np.log(np.add.reduce(open_mass))
-        self._log_scale[ranks] = _scale(np.logaddexp(once, mass))
-        open_mass *= np.exp(faded - self._log_scale[ranks])
+        self._log_scale[..., ranks] = _scale(np.logaddexp(once, mass))
+        open_mass *= np.exp(faded - self._log_scale[..., ranks])
         return np.asarray(mass)
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:
         fresh = slice(ranks.stop - advance, ranks.stop)
-        self._log_scale[fresh] = _scale(once[len(once) - advance :])
-        self._open[row, ranks] = np.exp(once - self._log_scale[ranks])
+        self._log_scale[..., fresh] = _scale(once[..., self._length - advance :])
+        self._open[row, ..., ranks] = np.exp(once - self._log_scale[..., ranks])
 
     def _move(self, row: int, advance: int) -> None:
         shared = slice(self._offset + advance, self._offset + self._length)
-        scale = self._log_scale[shared].copy()
+        scale = self._log_scale[..., shared].copy()
         super()._move(row, advance)
-        self._log_scale[self._offset : self._offset + len(scale)] = scale
+        self._log_scale[..., self._offset : self._offset + scale.shape[-1]] = scale
 
 
 def _scale(log_mass: Floats) -> Floats:
@@ -130,7 +148,16 @@ def _scale(log_mass: Floats) -> Floats:
     return np.where(log_mass > -np.inf, log_mass, 0.0) - LIFT
 
 
-def open_gaps(targets: NDArray[np.int64], length: int, decay: Decay) -> OpenGaps:
-    """The open gaps of a forward pass before its first step."""
+def open_gaps(
+    targets: NDArray[np.int64],
+    length: int,
+    decay: Decay,
+    batch: tuple[int, ...] = (),
+    grids: tuple[int, ...] = (),
+) -> OpenGaps:
+    """The open gaps of a forward pass before its first step.
+
+    `batch` is the shape of a batch of passes, and `grids` that of their points.
+    """
     scaled = isinstance(decay.algebra, Logarithms)
-    return (ScaledGaps if scaled else OpenGaps)(targets, length, decay)
+    return (ScaledGaps if scaled else OpenGaps)(targets, length, decay, batch, grids)

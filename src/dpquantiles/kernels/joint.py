@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Algebra, Floats
-from dpquantiles.kernels.gaps import open_gaps
+from dpquantiles.kernels.gaps import OpenGaps, open_gaps
+from dpquantiles.kernels.places import Ints, Places
 from dpquantiles.kernels.scans import Decay
-
-Ints = NDArray[np.int64]
 
 
 class Masses(NamedTuple):
@@ -36,49 +34,105 @@ class Masses(NamedTuple):
     """The part of G (8) in which an earlier answer lies in the same gap."""
 
 
-def forward(records: Ints, targets: Ints, start: int, points: int, decay: Decay) -> Masses:
-    """All masses, by equations (6) to (8), on a grid of `points` points.
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The axes of all steps: their targets, and what lies at the ranks of each."""
 
-    `records[k-1]` has the sorted records around the axis of step k: the rank of cell i lies between
-    entries i and i + 1. Entries before the first record are -1, and entries after the last one are
-    `points`.
-    """
-    algebra, steps, length = decay.algebra, len(targets), records.shape[1] - 1
-    masses = Masses(*(np.full((steps + 1, length), algebra.zero) for _ in Masses._fields))
-    masses.total[0, -start] = algebra.one
-    below, above = records[:, :-1], records[:, 1:]
-    apart, after_first = above > below, below >= 0
-    ends, begins = apart & after_first, apart & (above < points)
-    interior = after_first & (below < points) & ~apart
-    free = (above - below).astype(np.float64)
-    free -= apart
-    gaps = open_gaps(targets, length, decay)
-    # The start lies before all grid points, so the first answer may be any of them.
-    advances = np.minimum(np.diff(targets, prepend=targets[0] - length), length).tolist()
-    for row, advance in enumerate(advances):
-        before, atoms = masses.total[row], masses.upper[row]
-        total, upper, lower, entering, repeated = (mass[row + 1] for mass in masses)
-        down = _reach_down(before, atoms, advance, decay)
-        up = scans.prefix(before, decay)
-        np.copyto(upper, down, where=ends[row])
-        np.copyto(lower, up, where=begins[row])
-        entering[:] = down
-        algebra.add(down[1:], algebra.times(up[:-1], decay.fall[1]), out=entering[1:])
-        once = algebra.times(entering, algebra.number(free[row]))
-        repeated[:] = gaps.step(row, once, free[row])
-        algebra.add(algebra.add(upper, lower), algebra.add(once, repeated), out=total)
-        np.copyto(total, before, where=interior[row])
+    targets: Ints
+    start: int
+    """The error of the first cell."""
+    length: int
+    places: Places
+    """For cuts between neighboring records of all axes, which may overlap."""
+    offsets: list[int]
+    """Where the axis of every step begins among these cuts."""
+    surplus: int = 0
+    """The error at which all paths end."""
+
+    def at(self, row: int) -> Places:
+        """What lies at the cells of step row + 1."""
+        offset = self.offsets[row]
+        return self.places.at(slice(offset, offset + self.length))
+
+    @property
+    def advances(self) -> list[int]:
+        """How far targets move at each step, up to the length of the axis.
+
+        The start lies before all grid points, so the first answer may be any of them.
+        """
+        moves = np.diff(self.targets, prepend=self.targets[0] - self.length)
+        return [min(move, self.length) for move in moves.tolist()]
+
+
+def forward(axes: Axes, decay: Decay) -> Masses:
+    """All masses, by equations (6) to (8)."""
+    algebra = decay.algebra
+    shape = len(axes.targets) + 1, axes.length
+    masses = Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields))
+    masses.total[0, -axes.start] = algebra.one
+    gaps = open_gaps(axes.targets, axes.length, decay)
+    for row, advance in enumerate(axes.advances):
+        before, after = (Masses(*(mass[k] for mass in masses)) for k in (row, row + 1))
+        step(row, axes.at(row), advance, before, after, gaps, decay)
     return masses
+
+
+def ends(axes: Axes, decay: Decay) -> Floats:
+    """The factors for the way from the last cut to the end of the data."""
+    errors = np.arange(axes.start, axes.start + axes.length)
+    return decay.fall[np.abs(errors - axes.surplus)]
+
+
+def step(
+    row: int,
+    places: Places,
+    advance: int,
+    before: Masses,
+    after: Masses,
+    gaps: OpenGaps,
+    decay: Decay,
+    shrink: Floats | None = None,
+    beyond: Ints | None = None,
+) -> None:
+    """The masses of step row + 1, from those of the step before; `upper` and `lower` are empty.
+
+    A batch of passes has more axes in front. Open gaps, which are from even earlier steps, are
+    multiplied by the factors `shrink`. `beyond` says how many cells each cell is beyond a cut: then
+    the answer is above the cut, or the atom that begins there.
+    """
+    algebra = decay.algebra
+    if beyond is not None:
+        places = places._replace(
+            ends=places.ends & (beyond > 0),
+            begins=places.begins & (beyond >= 0),
+            interior=places.interior & (beyond > 0),
+        )
+    down = _reach_down(before.total, before.upper, advance, decay)
+    up = scans.prefix(before.total, decay)
+    np.copyto(after.upper, down, where=places.ends)
+    np.copyto(after.lower, up, where=places.begins)
+    after.entering[:] = down
+    algebra.add(
+        down[..., 1:], algebra.times(up[..., :-1], decay.fall[1]), out=after.entering[..., 1:]
+    )
+    if beyond is not None:
+        after.entering[beyond <= 0] = algebra.zero
+    free = places.free.astype(np.float64)
+    once = algebra.times(after.entering, algebra.number(free))
+    after.repeated[:] = gaps.step(row, once, free, shrink)
+    atoms = algebra.add(after.upper, after.lower)
+    algebra.add(atoms, algebra.add(once, after.repeated), out=after.total)
+    np.copyto(after.total, before.total, where=places.interior)
 
 
 def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Floats:
     """U of (6): the mass that comes from higher errors without passing an earlier answer."""
     algebra = decay.algebra
     reached = scans.window(before, advance, decay)
-    kept = len(reached) - advance
+    kept = reached.shape[-1] - advance
     if kept:
-        same_rank = algebra.times(atoms[advance:], decay.fall[advance])
-        algebra.add(reached[:kept], same_rank, out=reached[:kept])
+        same_rank = algebra.times(atoms[..., advance:], decay.fall[advance])
+        algebra.add(reached[..., :kept], same_rank, out=reached[..., :kept])
     return reached
 
 
@@ -97,13 +151,17 @@ def _copies_at(
 
 @dataclass(frozen=True, eq=False)
 class WalkBack:
-    """A walk back through the masses of a forward pass; its fields are arguments of `forward`."""
+    """A walk back through the masses of a forward pass."""
 
-    records: Ints
+    axes: Axes
     masses: Masses
-    targets: Ints
     decay: Decay
     bits: Bits
+
+    @property
+    def targets(self) -> Ints:
+        """The targets of all steps."""
+        return self.axes.targets
 
     @property
     def algebra(self) -> Algebra:
@@ -115,15 +173,15 @@ class WalkBack:
         answers: list[int] = []
         k, standing = len(self.targets), self._standing(len(self.targets), cell)
         while True:
-            below, above = self.records[k - 1, cell : cell + 2].tolist()
+            first, free, _ = self._place(k, cell)
             if standing == "gap":
-                count = self._copies(k, cell, above - below - 1)
-                offsets = draws.sorted_with_repeats(self.bits, above - below - 1, count)
-                answers += [below + 1 + offset for offset in reversed(offsets)]
+                count = self._copies(k, cell, free)
+                offsets = draws.sorted_with_repeats(self.bits, free, count)
+                answers += [first + offset for offset in reversed(offsets)]
                 cell += int(self.targets[k - 1] - self.targets[k - count])
                 k -= count - 1
             else:
-                answers.append(above if standing == "lower" else below)
+                answers.append(first + free if standing == "lower" else first - 1)
             if k == 1:
                 return answers[::-1]
             cell, standing = self._predecessor(k, cell, standing)
@@ -132,13 +190,18 @@ class WalkBack:
     def _choose(self, weights: Floats) -> int:
         return draws.weighted(self.bits, weights, self.algebra)
 
+    def _place(self, k: int, cell: int) -> tuple[int, int, bool]:
+        """The first free point at a cell, how many there are, and whether it is inside an atom."""
+        places, at = self.axes.places, self.axes.offsets[k - 1] + cell
+        return places.first.item(at), places.free.item(at), places.interior.item(at)
+
     def _standing(self, k: int, cell: int) -> str:
         """Where the k-th answer lies, given the cell of its cut."""
-        below, above = self.records[k - 1, cell : cell + 2].tolist()
-        if below == above:
+        _, free, interior = self._place(k, cell)
+        if interior:
             return "interior"
         upper, lower = self.masses.upper.item(k, cell), self.masses.lower.item(k, cell)
-        once, repeated = self._in_gap(k, cell, above - below - 1)
+        once, repeated = self._in_gap(k, cell, free)
         gap = self.algebra.add(once, repeated)
         if self._chooses_first(upper, self.algebra.add(gap, lower).item()):
             return "upper"

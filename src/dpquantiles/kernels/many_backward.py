@@ -59,11 +59,11 @@ class Walks:
         self, k: int, who: Ints, rank: Ints, standing: Ints, first: Ints, answers: Ints
     ) -> None:
         """Draw answer k of the walks that arrived at step k, and all other answers in its gap."""
-        below, above = self._records(who, rank[who])
-        answers[k - 1, who] = np.where(standing[who] == LOWER, above, below)
+        at, places = (rank[who], self.column[who]), self.columns.places
+        low, free = places.first[at], places.free[at]
+        answers[k - 1, who] = np.where(standing[who] == LOWER, low + free, low - 1)
         in_gap = standing[who] == GAP
-        gap, low = who[in_gap], below[in_gap] + 1
-        points = above[in_gap] - low
+        gap, low, points = who[in_gap], low[in_gap], free[in_gap]
         count = self._copies(k, gap, rank[gap], points)
         alone = count == 1
         answers[k - 1, gap[alone]] = low[alone] + many_draws.below(self.bits, points[alone])
@@ -73,17 +73,12 @@ class Walks:
             answers[k - copies : k, walk] = low[i] + np.array(offsets)
             first[walk] = k - copies + 1
 
-    def _records(self, who: Ints, rank: Ints) -> tuple[Ints, Ints]:
-        """The records on both sides of the cuts of some walks."""
-        records, column = self.columns.records, self.column[who]
-        return records[rank, column], records[rank + 1, column]
-
     def _standing(self, k: int, who: Ints, rank: Ints) -> Ints:
         """Where the k-th answers lie, given the ranks of their cuts."""
         step = self.steps[k - 1]
         at = rank - step.first, self.column[who]
         upper, gap, lower = (of[at] for of in (step.upper, step.gap, step.lower))
-        interior = np.equal(*self._records(who, rank))
+        interior = self.columns.places.interior[rank, self.column[who]]
         is_upper = many_draws.choose_first(self.bits, upper, gap + lower)
         is_gap = many_draws.choose_first(self.bits, gap, lower)
         return np.where(interior, INTERIOR, np.where(is_upper, UPPER, np.where(is_gap, GAP, LOWER)))

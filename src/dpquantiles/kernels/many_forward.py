@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.kernels.algebra import Algebra, Floats
+from dpquantiles.kernels.places import Places
 
 Ints = NDArray[np.int64]
 
@@ -24,8 +25,8 @@ SMALLEST_UNIT = 1e-300
 class Columns:
     """Small data sets, one per column, and the windows in which their answers count."""
 
-    records: Ints
-    """Row i has the i-th smallest step, row 0 is -1, and later rows are the grid's size."""
+    places: Places
+    """Row i is the cut between the i-th smallest record and the next."""
     n: Ints
     targets: Ints
     """Row k has the target of answer k + 1 in every column."""
@@ -74,22 +75,13 @@ class Step(NamedTuple):
     """The divisor of the masses of every column at this step."""
 
 
-class Standings(NamedTuple):
-    """Which kinds of answers are possible at each rank, as 1.0 or 0.0; and the points of gaps."""
-
-    upper: Floats
-    lower: Floats
-    interior: Floats
-    points: Floats
-
-
 def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> list[Step]:
     """The masses of steps 1 .. m.
 
     If `rescaled`, the masses of every step and column are divided by the largest one. Then they
     never overflow, but small ones underflow, which is good enough for plans.
     """
-    standings = _standings(columns)
+    places = Places(*(array.astype(np.float64) for array in columns.places))
     copies: list[Floats] = []
     steps: list[Step] = []
     for k in range(1, columns.steps + 1):
@@ -98,12 +90,12 @@ def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> li
             down, up, up_before, stay = _from_start(columns, rows, factors)
         else:
             down, up, up_before, stay = _from_step(columns, k, rows, steps[-1], factors)
-        standing = Standings(*(of[rows.start : rows.stop] for of in standings))
+        here = Places(*(array[rows.start : rows.stop] for array in places))
         entering = down + up_before * factors.fall[1]
         _cut(entering, columns, k, rows)
         fade = factors.fall[_advance(columns, k)]
-        gap = _gap(copies, entering, standing.points, fade, rows, steps)
-        upper, lower, stay = down * standing.upper, up * standing.lower, stay * standing.interior
+        gap = _gap(copies, entering, here.free, fade, rows, steps)
+        upper, lower, stay = down * here.ends, up * here.begins, stay * here.interior
         for mass in (upper, gap, lower, stay):
             _cut(mass, columns, k, rows)
         total = upper + gap
@@ -116,19 +108,6 @@ def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> li
                 mass /= unit
         steps.append(Step(rows.start, total, upper, gap, lower, entering, unit))
     return steps
-
-
-def _standings(columns: Columns) -> Standings:
-    records, n = columns.records, columns.n
-    widths = records[1:] - records[:-1] - 1
-    ranks = np.arange(len(widths))[:, None]
-    on_data, boundary = ranks <= n, widths >= 0
-    return Standings(
-        (on_data & boundary & (ranks > 0)).astype(np.float64),
-        (boundary & (ranks < n)).astype(np.float64),
-        (on_data & ~boundary).astype(np.float64),
-        np.where(on_data, np.maximum(widths, 0), 0).astype(np.float64),
-    )
 
 
 def _advance(columns: Columns, k: int) -> Ints:

@@ -36,6 +36,7 @@ class Decay:
     """s**-i for the cells of a run, as many as one sequential scan may cover without overflow."""
     length: int
     """The longest axis that the factors are for."""
+    rate: float
 
     @classmethod
     def of(cls, rate: float, length: int, algebra: Algebra) -> "Decay":
@@ -43,7 +44,11 @@ class Decay:
         run = algebra.run_length(rate)
         distance = rate * np.arange(max(length, run) + 1, dtype=np.float64)
         rise = algebra.factor(-distance[:run])
-        return cls(algebra, algebra.factor(distance), rise, length)
+        return cls(algebra, algebra.factor(distance), rise, length, rate)
+
+    def mass(self, log_mass: Floats) -> Floats:
+        """Masses from their natural logarithms."""
+        return np.asarray(self.algebra.times(self.algebra.one, self.algebra.factor(-log_mass)))
 
     @cached_property
     def around(self) -> Floats:
@@ -84,39 +89,40 @@ def suffix(mass: Floats, decay: Decay) -> Floats:
 
 
 def window(mass: Floats, width: int, decay: Decay) -> Floats:
-    """sum_{i <= j < i + width} mass[j] s**(j - i).
+    """sum_{i <= j < i + width} mass[..., j] s**(j - i)  along the last axis.
 
     The axis is cut into blocks as long as the window. Then every window is the tail of one block
     and the head of the next, so two scans replace a difference of prefix sums.
     """
-    algebra, length = decay.algebra, mass.shape[-1]
+    algebra, (*batch, length) = decay.algebra, mass.shape
     if width == 0:
-        return np.full(length, algebra.zero)
+        return np.full_like(mass, algebra.zero)
     if width >= length:
         return suffix(mass, decay)
     rows = -(-length // width)
-    blocks = np.full((rows + 1, width), algebra.zero)
-    blocks.ravel()[:length] = mass
+    padded = np.full((*batch, (rows + 1) * width), algebra.zero)
+    padded[..., :length] = mass
+    blocks = padded.reshape(*batch, rows + 1, width)
     if width <= len(decay.rise):
-        return _tails_and_heads(blocks, decay).ravel()[:length]
-    tails = suffix(blocks[:-1], decay)
+        return _tails_and_heads(blocks, decay).reshape(*batch, -1)[..., :length]
+    tails = suffix(blocks[..., :-1, :], decay)
     # A window that starts at offset i of its block covers the first i cells of the next block.
-    faded = algebra.times(blocks[1:, :-1], decay.fall[: width - 1])
+    faded = algebra.times(blocks[..., 1:, :-1], decay.fall[: width - 1])
     heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
-    tails[:, 1:] = algebra.add(tails[:, 1:], heads)
-    return tails.ravel()[:length]
+    tails[..., 1:] = algebra.add(tails[..., 1:], heads)
+    return tails.reshape(*batch, -1)[..., :length]
 
 
 def _tails_and_heads(blocks: Floats, decay: Decay) -> Floats:
     """The windows of blocks that are at most a run long; both scans share their factors."""
-    algebra, (rows, width) = decay.algebra, blocks.shape
+    algebra, (*batch, rows, width) = decay.algebra, blocks.shape
     risen = algebra.times(blocks, decay.rise[width - 1 :: -1])
-    heads = algebra.add.accumulate(risen, axis=1)
-    tails = algebra.add.accumulate(risen[:-1, ::-1], axis=1)[:, ::-1]
+    heads = algebra.add.accumulate(risen, axis=-1)
+    tails = algebra.add.accumulate(risen[..., :-1, ::-1], axis=-1)[..., ::-1]
     # The head of a window ends one window length after the cell before the window. The first
     # window of a block has no head.
-    heads[:, -1] = algebra.zero
-    ahead = heads.ravel()[width - 1 : -1].reshape(rows - 1, width)
+    heads[..., -1] = algebra.zero
+    ahead = heads.reshape(*batch, -1)[..., width - 1 : -1].reshape(*batch, rows - 1, width)
     sums = algebra.times(ahead, decay.fall[width])
     algebra.add(sums, tails, out=sums)
     return np.asarray(algebra.times(sums, decay.fall[width - 1 :: -1], out=sums))
@@ -167,3 +173,13 @@ def draw_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range:
     masses = mass_error(algebra, steps, length, rate, log_range)
     toss = ROUNDING * max(SCALED_EXPONENT, log_range)
     return 4 * (4 * steps + 2) * (2 * masses + TOSSES * toss)
+
+
+def choice_loss(algebra: Algebra, steps: int, length: int, rate: float, log_range: float) -> float:
+    """A bound on the privacy loss that rounding adds to the draw of a grid by its total share.
+
+    A share is a sum of masses, moved to another number of vectors by one factor per answer.
+    """
+    masses = mass_error(algebra, steps, length, rate, log_range)
+    moved = (4 * steps + TOSSES) * ROUNDING * max(SCALED_EXPONENT, log_range)
+    return 4 * (2 * (masses + moved) + moved)

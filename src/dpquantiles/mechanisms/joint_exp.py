@@ -25,11 +25,20 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge, InvalidValue
-from dpquantiles.grid import MOST_STEPS, Grid
-from dpquantiles.kernels import algebra as algebras
+from dpquantiles.grid import MOST_STEPS, Grid, GridFamily
 from dpquantiles.kernels import scans
+from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.kernels.gaps import MOST_ANSWERS
-from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
+from dpquantiles.mechanisms.family_shares import log_volumes
+from dpquantiles.mechanisms.joint_exp_family import FamilyLaw, FamilySetting
+from dpquantiles.mechanisms.joint_exp_law import (
+    Geometry,
+    JointExpLaw,
+    Setting,
+    Strip,
+    Window,
+    runs,
+)
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw, target_ranks
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
@@ -40,8 +49,8 @@ LOG_FLOOR_CHANCE = -64 * math.log(2)
 LEAST_SURPLUS_CAP = 64
 """If |E| exceeds max(2R, this), it counts as outside; any cap of at least 2R is private."""
 
-IRRELEVANT = 128.0
-"""Masses this many nats below the floor need no precision; see "Rounding" in the proof."""
+TYPICAL_POINTS = 2**16
+"""In a family, the default reach is that of a grid of this size."""
 
 MOST_STATES = 1 << 27
 """The most cells (answers times axis length) of a forward pass, at 40 bytes each; only data of that
@@ -89,18 +98,29 @@ class JointExp(WithLaw):
 
     def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        geometry = self._geometry(n, MOST_STEPS if grid is None else grid.size, missing)
-        return Demand(runs=runs(geometry, n))
+        setting = self._common_setting(n + missing, grid)
+        return Demand(runs=runs(self._geometry(n, setting, missing), n))
 
-    def law(self, view: SortedView) -> JointExpLaw:
-        """The exact distribution (3) on the records of a view."""
+    def law(self, view: SortedView) -> JointExpLaw | FamilyLaw:
+        """The exact distribution (3) on the records of a view, or that of a family of grids."""
         order = np.argsort(self.q, kind="stable")
-        geometry = self._geometry(view.n, view.grid.size, self.left_out(view))
-        return JointExpLaw.of(view, geometry, order)
+        size, missing = self.counted(view), self.left_out(view)
+        geometry = self._geometry(view.n, self._common_setting(size, view.grid), missing)
+        if not isinstance(view.grid, GridFamily):
+            return JointExpLaw.of(view, geometry, order)
+        members = self.family_setting(self._public_n(size), view.grid)
+        return FamilyLaw(view.grid, members, geometry, Strip.of(view, geometry), order)
 
-    def _geometry(self, n: int, points: int, missing: int = 0) -> Geometry:
+    def _public_n(self, n: int) -> int | None:
+        return n if self.neighbors is Neighbors.SWAP else None
+
+    def _common_setting(self, n: int, grid: Grid | None) -> Setting:
+        if isinstance(grid, GridFamily):
+            return self.family_setting(self._public_n(n), grid).common
+        return self.setting(self._public_n(n), MOST_STEPS if grid is None else grid.size)
+
+    def _geometry(self, n: int, setting: Setting, missing: int = 0) -> Geometry:
         nu = self.public_size(n + missing)
-        setting = self.setting(nu if self.neighbors is Neighbors.SWAP else None, points)
         targets = target_ranks(np.sort(self.q), nu, missing)
         surplus, reach = n + missing - nu, setting.reach
         far = abs(surplus) > setting.cap
@@ -110,8 +130,39 @@ class JointExp(WithLaw):
 
     def setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and algebra; `public_n` is the number of records if it is public."""
-        steps, delta = len(self.q), self.sensitivity
+        steps = len(self.q)
         log_volume = math.log(math.comb(points + steps - 1, steps))
+        window = self._window(public_n, log_volume)
+        algebra, log_range = window.masses(log_volume)
+        rounding = scans.draw_loss(algebra, steps, window.longest, window.nominal, log_range)
+        rate = self._rate(rounding)
+        log_floor = _log_floor(rate, window.reach, self.sensitivity)
+        return Setting(window.reach, window.cap, rate, log_floor, log_volume, log_range, algebra)
+
+    def family_setting(self, public_n: int | None, family: GridFamily) -> FamilySetting:
+        """The same for a family of grids: one window, floor and rate for all of its members.
+
+        Rounding is paid for the member for which it costs most, and for the draw of a member.
+        """
+        steps = len(self.q)
+        window = self._window(public_n, float(log_volumes(TYPICAL_POINTS, steps)[-1]))
+        largest = float(log_volumes(int(family.points.max()), steps)[-1])
+        members = max(
+            scans.draw_loss(algebra, steps, window.longest, window.nominal, window.range(largest))
+            for algebra in (Logarithms(), window.masses(0.0)[0])
+        )
+        algebra, log_range = FamilySetting.stored(window, steps)
+        choice = scans.choice_loss(
+            algebra, steps, window.longest, window.nominal, log_range + largest
+        )
+        rate = self._rate(members + choice)
+        log_floor = _log_floor(rate, window.reach, self.sensitivity)
+        common = Setting(window.reach, window.cap, rate, log_floor, largest, log_range, algebra)
+        return FamilySetting(common, window, steps)
+
+    def _window(self, public_n: int | None, log_volume: float) -> Window:
+        """The window of ranks, if it is not too long."""
+        steps, delta = len(self.q), self.sensitivity
         nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
         reach = self.reach or _default_reach(nominal, delta, log_volume)
         cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
@@ -127,13 +178,7 @@ class JointExp(WithLaw):
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
-        log_floor = _log_floor(nominal, reach, delta)
-        algebra = algebras.choose(log_volume, log_floor, longest, nominal)
-        log_range = 2 * log_volume + max(0.0, -log_floor) + IRRELEVANT
-        rounding = scans.draw_loss(algebra, steps, longest, nominal, log_range)
-        rate = self._rate(rounding)
-        log_floor = _log_floor(rate, reach, delta)
-        return Setting(reach, cap, rate, log_floor, log_volume, log_range, algebra)
+        return Window(reach, cap, longest, nominal, _log_floor(nominal, reach, delta))
 
     def _rate(self, rounding: float) -> float:
         """c of (3): what rounding leaves of epsilon, per unit of utility."""

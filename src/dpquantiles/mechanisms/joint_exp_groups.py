@@ -20,6 +20,7 @@ from dpquantiles.kernels.algebra import Floats, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
+from dpquantiles.kernels.places import Places
 from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
@@ -156,7 +157,9 @@ class Batch:
         sizes = np.where(far, n, sizes)
         targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
         start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
-        columns = Columns(_side_by_side(groups, chunk), n, targets, start, stop)
+        records = _side_by_side(groups, chunk)
+        places = Places.of_steps(records[:-1], records[1:], groups.grid.size)
+        columns = Columns(places, n, targets, start, stop)
         return cls(setting, groups.grid.size, columns, surplus, far)
 
     @cached_property

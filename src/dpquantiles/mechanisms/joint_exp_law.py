@@ -8,15 +8,18 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid
+from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.joint import Ints, Masses, WalkBack, forward
+from dpquantiles.kernels.joint import Axes, Masses, WalkBack, ends, forward
+from dpquantiles.kernels.places import Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
 from dpquantiles.views import Demand, SortedView
@@ -37,6 +40,29 @@ class Setting(NamedTuple):
     algebra: Algebra
 
 
+IRRELEVANT = 128.0
+"""Masses this many nats below the floor need no precision; see "Rounding" in the proof."""
+
+
+class Window(NamedTuple):
+    """The window of ranks, the longest axis that it allows, and the floor, before rounding."""
+
+    reach: int
+    cap: int
+    longest: int
+    nominal: float
+    log_floor: float
+
+    def masses(self, log_volume: float) -> tuple[Algebra, float]:
+        """How masses are stored on a grid with this many possible answers, and their log range."""
+        algebra = algebras.choose(log_volume, self.log_floor, self.longest, self.nominal)
+        return algebra, self.range(log_volume)
+
+    def range(self, log_volume: float) -> float:
+        """The most nats by which a mass that matters differs from one."""
+        return 2 * log_volume + max(0.0, -self.log_floor) + IRRELEVANT
+
+
 class Geometry(NamedTuple):
     """The position of the axis; under add-remove it depends on n, like the law itself."""
 
@@ -48,6 +74,10 @@ class Geometry(NamedTuple):
     start: int
     length: int
 
+    def axes(self, places: Places, offsets: list[int]) -> Axes:
+        """The axes of a pass, whose records lie at these places."""
+        return Axes(self.targets, self.start, self.length, places, offsets, self.surplus)
+
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     """The positions of the records on both sides of every rank of every axis, merged."""
@@ -55,22 +85,47 @@ def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
 
 
-def _records(view: SortedView, geometry: Geometry) -> Ints:
-    """Row k has the records around the ranks of step k+1, -1 before all, and the size after all."""
-    n, width = view.n, geometry.length + 1
-    fetched = runs(geometry, n)
-    steps = view.order_statistics(Demand(runs=fetched).index)
-    starts, offsets = [run.start for run in fetched], np.cumsum([0, *map(len, fetched)])
-    records = np.full((len(geometry.targets), width), -1, dtype=np.int64)
-    for row, target in zip(records, geometry.targets.tolist(), strict=True):
-        first = target + geometry.start - 1
-        row[max(0, n - first) :] = view.grid.size
-        low, high = max(0, first), min(n, first + width)
-        if low < high:
-            run = bisect_right(starts, low) - 1
-            place = int(offsets[run]) + low - starts[run]
-            row[low - first : high - first] = steps[place : place + high - low]
-    return records
+class Strip(NamedTuple):
+    """The records around all axes, in ascending order, and where those of each axis begin.
+
+    Where an axis goes beyond the records, -1 stands before all of them and `size`, that of the
+    grid, after all of them.
+    """
+
+    steps: Ints
+    offsets: list[int]
+    before: int
+    """How many entries stand before all records."""
+    stop: int
+    """Where the records end."""
+
+    @classmethod
+    def of(cls, view: SortedView, geometry: Geometry) -> "Strip":
+        """The records of a view."""
+        fetched, first = runs(geometry, view.n), geometry.targets + geometry.start - 1
+        steps = view.order_statistics(Demand(runs=fetched).index)
+        before, after = max(0, -int(first[0])), geometry.length + 1
+        padded = np.concatenate(
+            [np.full(before, -1), steps, np.full(after, view.grid.size)], dtype=np.int64
+        )
+        starts, lengths = [run.start for run in fetched], [len(run) for run in fetched]
+        places = list(accumulate(lengths, initial=before))
+
+        def place(record: int) -> int:
+            """Where a record stands on the strip."""
+            if record < 0:
+                return before + record
+            if record >= view.n:
+                return places[-1]
+            run = bisect_right(starts, record) - 1
+            return places[run] + record - starts[run]
+
+        offsets = [place(record) for record in first.tolist()]
+        return cls(padded, offsets, before, places[-1])
+
+    def row(self, step: int, length: int) -> Ints:
+        """The records around one axis."""
+        return self.steps[self.offsets[step] : self.offsets[step] + length + 1]
 
 
 @dataclass(frozen=True)
@@ -80,19 +135,43 @@ class JointExpLaw:
     grid: Grid
     geometry: Geometry
     decay: Decay
-    records: Ints
+    strip: Strip
+    axes: Axes
     masses: Masses
     order: Ints
+    halves: bool = False
+    """Whether the strip holds half steps, because records need not be grid points."""
 
     @classmethod
     @np.errstate(all="ignore")
     def of(cls, view: SortedView, geometry: Geometry, order: Ints) -> "JointExpLaw":
         """The law on the records of a view; `order` sorts the quantiles."""
-        records = _records(view, geometry)
-        setting = geometry.setting
-        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-        masses = forward(records, geometry.targets, geometry.start, view.grid.size, decay)
-        return cls(view.grid, geometry, decay, records, masses, order)
+        strip = Strip.of(view, geometry)
+        places = Places.of_steps(strip.steps[:-1], strip.steps[1:], view.grid.size)
+        return cls._of(view.grid, geometry, strip, places, order, halves=False)
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of_halves(cls, grid: Grid, geometry: Geometry, strip: Strip, order: Ints) -> "JointExpLaw":
+        """The law on a grid whose half steps are on the strip."""
+        places = Places.of_halves(strip.steps[:-1], strip.steps[1:])
+        return cls._of(grid, geometry, strip, places, order, halves=True)
+
+    @classmethod
+    def _of(
+        cls,
+        grid: Grid,
+        geometry: Geometry,
+        strip: Strip,
+        places: Places,
+        order: Ints,
+        *,
+        halves: bool,
+    ) -> "JointExpLaw":
+        axes = geometry.axes(places, strip.offsets)
+        decay = Decay.of(geometry.setting.rate, geometry.length, geometry.setting.algebra)
+        masses = forward(axes, decay)
+        return cls(grid, geometry, decay, strip, axes, masses, order, halves)
 
     @property
     def setting(self) -> Setting:
@@ -132,7 +211,8 @@ class JointExpLaw:
         path, cost = 0, 0
         if self.geometry.far:
             return -math.inf
-        for row, step in zip(self.records, answer, strict=True):
+        for k, step in enumerate(2 * answer + 1 if self.halves else answer):
+            row = self.strip.row(k, length)
             low = start - 1 + int(np.searchsorted(row, step, side="left"))
             high = start - 1 + int(np.searchsorted(row, step, side="right"))
             if high < start or low > start + length - 1:
@@ -145,15 +225,11 @@ class JointExpLaw:
     @cached_property
     def _ends(self) -> Floats:
         """The mass of whole answers by the error of their last cut."""
-        errors = np.arange(self.geometry.start, self.geometry.start + self.geometry.length)
-        away = self.setting.algebra.factor(
-            self.setting.rate * np.abs(errors - self.geometry.surplus)
-        )
+        away = ends(self.axes, self.decay)
         return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
 
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
         last = draws.weighted(bits, self._ends, self.setting.algebra)
-        walk = WalkBack(self.records, self.masses, self.geometry.targets, self.decay, bits)
-        return walk.back(last)
+        return WalkBack(self.axes, self.masses, self.decay, bits).back(last)

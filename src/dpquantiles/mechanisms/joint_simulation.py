@@ -16,6 +16,7 @@ from dpquantiles.kernels import many_draws
 from dpquantiles.kernels.algebra import Floats, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
+from dpquantiles.kernels.places import Places
 from dpquantiles.views import Demand, SortedView
 from dpquantiles.views.protocol import Ints, merged
 
@@ -121,9 +122,11 @@ class RecordRuns:
         records = np.full((len(kept) + 2, len(chosen)), -1, dtype=np.int64)
         records[1:-1] = np.clip(self.view.order_statistics(place), low, high) - low
         rows = np.arange(len(records))[:, None]
-        records = np.where(rows <= n, records, high - low + 1)
+        size = high - low + 1
+        records = np.where(rows <= n, records, size)
+        places = Places.of_steps(records[:-1], records[1:], size)
         start, stop = (np.full(len(chosen), end) for end in (axis.start, axis.stop - 1))
-        return Columns(records, n, np.repeat(targets[:, None], len(chosen), axis=1), start, stop)
+        return Columns(places, n, np.repeat(targets[:, None], len(chosen), axis=1), start, stop)
 
 
 class Trial(NamedTuple):

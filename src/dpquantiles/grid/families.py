@@ -1,0 +1,159 @@
+"""The default family of every type: which ranges and steps it has, and how likely each is.
+
+    ranges    [0, B], [-B, B] and [-B, 0] for powers of two B; moments around 2000 and from 1970 on
+    steps     powers of ten and five times those; units of time
+    weights   weight(range) times weight(step), formulas beside the code, tuned on real columns
+
+Bounds and a resolution narrow a family: bounds to themselves and the ranges inside them, a
+resolution to that step alone. The two together leave one grid. Everything is public.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dpquantiles.grid.family import GridFamily
+from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.member import Multiples
+from dpquantiles.grid.protocol import exact, exact_bounds
+from dpquantiles.grid.uniform import FINEST, UniformGrid
+from dpquantiles.kinds import DATE, INT64, Date, Datetime, Duration, Kind
+from dpquantiles.kinds.times import MICROSECONDS
+
+FEWEST, MOST = 8, 2**20
+"""The least and the largest number of points of a member, unless its step is the finest one."""
+
+FINE, SHARED = 32, 16
+"""Real numbers that are not rounded get members of at least 2**FINE points. SHARED ranges in a row
+share a step, because steps cost time and ranges hardly any."""
+
+LARGEST = 61
+"""Ranges end at 2**LARGEST, so that half steps are 64-bit integers."""
+
+SMALLEST = -26
+"""Ranges of real numbers begin at 2**SMALLEST, so that their fine steps are doubles."""
+
+DECADES = range(-6, 7)
+"""The powers of ten that are steps of real numbers."""
+
+SIGNED, NEGATIVE = 0.5, 0.05
+"""How likely ranges on both sides of zero, and below zero, are, relative to ranges above zero."""
+
+FINEST_HALVED = -2
+"""Five times a power of ten is a step from 0.05 on."""
+
+HALVED = 0.1
+"""How likely a step of 5, 50, ... is, relative to one of 1, 10, ..."""
+
+
+class Range(NamedTuple):
+    """The ends of a range, and how likely it is, up to a factor."""
+
+    low: Fraction
+    high: Fraction
+    weight: float = 1.0
+
+
+class Step(NamedTuple):
+    """The distance between points, and how likely it is, up to a factor."""
+
+    width: Fraction
+    weight: float = 1.0
+
+
+@lru_cache(maxsize=128)
+def family_of(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> GridFamily:
+    """The family of a type, narrowed by bounds or by a resolution, but not by both."""
+    base = _base(kind, bounds, resolution)
+    low, high = (Fraction(kind.number(end, "bounds")) for end in base.ends)
+    ranges = [one for one in _ranges(kind) if low <= one.low and one.high <= high]
+    if bounds is not None:
+        ranges = [Range(low, high, sum(one.weight for one in ranges) or 1.0), *ranges]
+    members = {}
+    for one in ranges:
+        for step in _steps(kind, one, resolution):
+            member = _member(kind, one, step.width)
+            if member is not None:
+                members[member] = members.get(member, 0.0) + one.weight * step.weight
+    return GridFamily(base, tuple(members), tuple(members.values()))
+
+
+def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatGrid | UniformGrid:
+    """The finest grid: all values that are told apart, or all multiples of a resolution."""
+    if resolution is not None:
+        width = exact(kind.step(resolution, "resolution"))
+        most = math.floor(Fraction(2**LARGEST if kind.integral else FINEST * width) / width) * width
+        low, high = (-most, most) if kind.limits is None else exact_bounds(kind, *kind.limits)
+        ends = (math.ceil(low / width) * width, math.floor(high / width) * width)
+        return UniformGrid(
+            *(_value(kind, end) for end in ends), resolution, kind, step_name="resolution"
+        )
+    if kind.integral and (bounds or kind.limits):
+        return UniformGrid(*(bounds or kind.limits), None, kind)
+    if kind.integral:
+        return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
+    return FloatGrid(*(bounds or (None, None)), kind=kind)
+
+
+def _value(kind: Kind, number: Fraction) -> Any:
+    return kind.value(int(number) if kind.integral else float(number))
+
+
+def _ranges(kind: Kind) -> Iterator[Range]:
+    if isinstance(kind, (Date, Datetime)):
+        unit = 1 if kind == DATE else MICROSECONDS["s"]
+        start = kind.number(kind.value(0).replace(2000, 1, 1), "ranges")
+        for power in range(2, 40):
+            size = 2**power * Fraction(unit)
+            yield Range(Fraction(0), size)
+            yield Range(start - size, start + size)
+        return
+    for power in range(2 if kind.integral else SMALLEST, LARGEST + 1):
+        size = Fraction(2) ** power
+        yield Range(Fraction(0), size)
+        yield Range(-size, size, SIGNED)
+        yield Range(-size, Fraction(0), NEGATIVE)
+
+
+def _steps(kind: Kind, one: Range, resolution: Any) -> Iterator[Step]:
+    """The steps that suit a range."""
+    if resolution is not None:
+        yield Step(exact(kind.step(resolution, "resolution")))
+        return
+    length, largest = one.high - one.low, max(abs(one.low), abs(one.high))
+    finest = Fraction(1)
+    if not kind.integral:
+        octave = math.ceil(math.log2(largest) / SHARED) * SHARED
+        finest = Fraction(2) ** (octave - SHARED - FINE)
+    yield Step(finest)
+    for step in _round_steps(kind):
+        if step.width > finest and FEWEST <= length / step.width <= MOST:
+            yield step
+
+
+def _round_steps(kind: Kind) -> Iterator[Step]:
+    if isinstance(kind, Date):
+        return
+    if isinstance(kind, (Datetime, Duration)):
+        for name in ("ms", "s", "m", "h", "D"):
+            yield Step(MICROSECONDS[name])
+        return
+    for power in range(1, 19) if kind.integral else DECADES:
+        yield Step(Fraction(10) ** power)
+        if power > FINEST_HALVED:
+            yield Step(5 * Fraction(10) ** (power - 1), HALVED)
+
+
+def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
+    """The multiples of a step in a range; None if there are none, or too many to tell apart."""
+    first, last = math.ceil(one.low / width), math.floor(one.high / width)
+    size = last - first + 1
+    reach = max(abs(first), abs(last))
+    if size < 1 or size > 2**LARGEST + 1:
+        return None
+    # A multiple must be the quotient of two doubles, so that it is rounded only once.
+    if not kind.integral and reach * width.numerator > 2**53:
+        return None
+    return Multiples(kind, width, first, size)

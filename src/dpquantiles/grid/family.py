@@ -1,0 +1,105 @@
+"""Grid families: many grids at once, for data whose range and rounding nobody has stated.
+
+A member of a family is a range and a step. A mechanism that understands families draws the member
+together with its answers, so what nobody stated is paid for once and not once per answer. For
+every other mechanism a family is its finest grid.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.errors import InvalidValue
+from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.member import Multiples, half_steps
+from dpquantiles.grid.uniform import UniformGrid
+from dpquantiles.kinds import Kind
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+VERSION = 1
+"""The version of the default families: their ranges, steps and weights."""
+
+
+@dataclass(frozen=True)
+class GridFamily:
+    """A public set of grids with weights, and the finest grid, `base`, that records are kept on."""
+
+    base: FloatGrid | UniformGrid
+    members: tuple[Multiples, ...]
+    weights: tuple[float, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InvalidValue("bounds and resolution must leave a grid of at least one point")
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its values."""
+        return self.base.kind
+
+    @property
+    def size(self) -> int:
+        """How many points the finest grid has."""
+        return self.base.size
+
+    def encode(self, numbers: NDArray[Any]) -> Ints:
+        """The step of the finest grid nearest to each number."""
+        return self.base.encode(numbers)
+
+    def decode(self, steps: Ints) -> list[Any]:
+        """The value of each step of the finest grid."""
+        return self.base.decode(steps)
+
+    def describe(self) -> dict[str, object]:
+        """The public parameters as plain values."""
+        steps = sorted({member.step for member in self.members})
+        return {
+            **self.base.describe(),
+            "family": {"version": VERSION, "members": len(self.members), "steps": len(steps)},
+        }
+
+    @cached_property
+    def log_weights(self) -> Floats:
+        """The logarithms of the weights, which add up to one."""
+        weights = np.array(self.weights)
+        return np.log(weights / math.fsum(self.weights))
+
+    @cached_property
+    def points(self) -> Ints:
+        """The sizes of all members."""
+        return np.array([member.size for member in self.members], dtype=np.int64)
+
+    @cached_property
+    def low(self) -> Ints:
+        """The half step before the points of each member, and all points before them."""
+        return np.array([2 * member.first for member in self.members], dtype=np.int64)
+
+    @cached_property
+    def high(self) -> Ints:
+        """The half step after the points of each member."""
+        return self.low + 2 * self.points
+
+    @cached_property
+    def by_step(self) -> list[tuple[Fraction, int, Ints]]:
+        """For every step: its width, how far its members reach in multiples, and which they are."""
+        groups: dict[Fraction, list[int]] = {}
+        for index, member in enumerate(self.members):
+            groups.setdefault(member.step, []).append(index)
+        return [
+            (step, max(self.members[index].reach for index in group), np.array(group))
+            for step, group in groups.items()
+        ]
+
+    def halves(self, steps: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """For every step: its members, and records of the finest grid in half steps."""
+        numbers = self.base.numbers(steps)
+        for width, reach, group in self.by_step:
+            yield group, half_steps(self.kind, numbers, width, reach)

@@ -1,0 +1,63 @@
+"""What lies at each rank: an atom that ends, begins or goes on there, and free grid points.
+
+A rank is a cut between two neighboring records, `below` and `above`. An atom is a grid point with
+records on it. Kernels work on these places, so they need not know how records were mapped to a
+grid.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Places(NamedTuple):
+    """All of it for many ranks, as arrays of the same shape."""
+
+    first: Ints
+    """The first grid point above the record below. An atom that ends or goes on is just before."""
+    free: Ints
+    """How many grid points lie strictly between the two records. An atom that begins is next."""
+    ends: Bools
+    begins: Bools
+    interior: Bools
+    """Whether the cut is inside an atom."""
+
+    @classmethod
+    def of_steps(cls, below: Ints, above: Ints, points: int | Ints) -> "Places":
+        """Cuts between records that are grid points.
+
+        -1 stands for no record below, and `points`, the size of the grid, for none above.
+        """
+        apart, after_first = above > below, below >= 0
+        return cls(
+            first=below + 1,
+            free=above - below - apart,
+            ends=apart & after_first,
+            begins=apart & (above < points),
+            interior=after_first & (below < points) & ~apart,
+        )
+
+    @classmethod
+    def of_halves(cls, below: Ints, above: Ints) -> "Places":
+        """Cuts between records in half steps, which need not be grid points.
+
+        Point i is the half step 2i + 1. Even half steps lie between points: 0 before all of them,
+        and twice the size of the grid after all of them.
+        """
+        apart, on_point = above > below, (below & 1).astype(bool)
+        first = (below + 1) >> 1
+        return cls(
+            first=first,
+            free=np.maximum((above >> 1) - first, 0),
+            ends=apart & on_point,
+            begins=apart & (above & 1).astype(bool),
+            interior=~apart & on_point,
+        )
+
+    def at(self, cells: slice) -> "Places":
+        """The same for some cells of the last axis."""
+        return Places(*(array[..., cells] for array in self))
