@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from dpquantiles import cautions, entropy, require, written
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import Grid, precision
+from dpquantiles.grid import Grid, GridFamily, precision
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
@@ -75,6 +75,8 @@ class _GroupDraw:
 
     job: Job
     choice: Choice
+    member: int | None = None
+    """The member of a family of grids, once it was drawn for all groups."""
 
     @classmethod
     def of(cls, job: Job, grid: Grid) -> "_GroupDraw":
@@ -87,7 +89,7 @@ class _GroupDraw:
         if size is not None and mechanism.profile.uses_size:
             mechanism = self.job.build(self.choice.mechanism, size)
         made: Mechanism = mechanism
-        return made
+        return made if self.member is None else replace(made, member=self.member)  # type: ignore[call-arg]
 
     def release(self, records: Groups | SortedView, sizes: Ints | None) -> GroupAnswers:
         """The answers of some groups, and their sizes as far as these are public."""
@@ -96,7 +98,7 @@ class _GroupDraw:
         answers, size = self._release_one(
             records, None if sizes is None else int(sizes[0]), self.job.bits
         )
-        return [answers], [size]
+        return GroupAnswers([answers], [size], self.member)
 
     def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
         """The same for groups in memory.
@@ -111,7 +113,7 @@ class _GroupDraw:
         released = [
             self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
         ]
-        return [answers for answers, _ in released], [size for _, size in released]
+        return GroupAnswers([answers for answers, _ in released], [size for _, size in released])
 
     def _release_one(
         self, view: SortedView, size: int | None, bits: Bits
@@ -124,6 +126,12 @@ class _GroupDraw:
         if mechanism.guarantee.neighbors is Neighbors.SWAP:
             return release.values, mechanism.counted(view)
         return release.values, release.provenance.get("size")  # type: ignore[return-value]
+
+    def describe(self, grid: Grid) -> dict[str, object]:
+        """The grid of the answers as plain values."""
+        if self.member is None or not isinstance(grid, GridFamily):
+            return grid.describe()
+        return {**grid.describe(), "member": grid.members[self.member].describe()}
 
     def shares(self) -> dict[str, object]:
         """What the keys, or the sizes of groups, are paid with."""
@@ -168,7 +176,10 @@ def draw(
         shown: list[Any] = [None] * len(codes)
         for places, records in rows.portions(codes, grid, missing):
             portion = drawing.release(records, None if sizes is None else sizes[places])
-            for place, answer, size in zip(places.tolist(), *portion, strict=True):
+            drawing = replace(drawing, member=portion.member)
+            for place, answer, size in zip(
+                places.tolist(), portion.answers, portion.sizes, strict=True
+            ):
                 answers[place], shown[place] = _ordered(job, answer), size
     private = entropy.is_private(job.bits)
     promise = job.promise([drawing.build(None).guarantee])
@@ -184,7 +195,7 @@ def draw(
         note="" if private else entropy.SEEDED_NOTE,
         provenance={
             "budget": promise.to_dict(),
-            "grid": grid.describe(),
+            "grid": drawing.describe(grid),
             **job.units.provenance,
             **drawing.shares(),
             "choice": drawing.choice.why,

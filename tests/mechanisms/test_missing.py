@@ -17,11 +17,11 @@ from dpquantiles import privacy
 from dpquantiles.kernels import struck
 from dpquantiles.kernels.smooth import smooth_sensitivity
 from dpquantiles.kernels.struck import struck_below
-from dpquantiles.mechanisms import joint_exp
+from dpquantiles.mechanisms import joint_exp, joint_exp_groups
 from dpquantiles.mechanisms import mechanism as base
 from dpquantiles.mechanisms.baselines.csmooth import CSmooth
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups, shared_setting
+from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
 from dpquantiles.views import Groups
@@ -148,8 +148,10 @@ def test_groups_have_the_law_of_one() -> None:
     sizes, missing = [5, 9, 1, 12, 7, 0], [0, 4, 1, 7, 7, 0]
     mechanism, groups = batches(sizes, missing, 3)
     chunk, q = np.arange(len(sizes)), np.array(mechanism.q)
-    setting = shared_setting(mechanism, groups.grid.size)
-    batch = Batch.of(setting, q, groups, chunk, np.array(sizes), np.array(missing))
+    setting, grid = joint_exp_groups._shared(mechanism, groups)
+    places = joint_exp_groups._places(groups, chunk, grid)
+    counts = groups.n, np.array(sizes), np.array(missing)
+    batch = Batch.of(setting, q, places, grid.size, *counts)
     alone: list[Any] = [mechanism.law(groups.view(group)) for group in chunk.tolist()]
     assert [law.geometry.targets.tolist() for law in alone] == batch.columns.targets.T.tolist()
     assert batch.surplus.tolist() == [0] * len(sizes)

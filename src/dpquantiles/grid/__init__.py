@@ -6,8 +6,9 @@ It is exact: `encode(decode(i)) == i` for every step i.
 """
 
 from dpquantiles.grid.families import family_of
-from dpquantiles.grid.family import GridFamily
+from dpquantiles.grid.family import GridFamily, finest
 from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.member import Multiples
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.typed import (
     TypedGrid,
@@ -24,10 +25,12 @@ __all__ = [
     "FloatGrid",
     "Grid",
     "GridFamily",
+    "Multiples",
     "TypedGrid",
     "UniformGrid",
     "default_grid",
     "family_of",
+    "finest",
     "precision",
     "precision_notes",
     "require_grid",

@@ -23,7 +23,7 @@ from dpquantiles.kinds import DATE, INT64, Date, Datetime, Duration, Kind
 from dpquantiles.kinds.times import MICROSECONDS
 
 FEWEST, MOST = 8, 2**20
-"""The least and the largest number of points of a member, unless its step is the finest one."""
+"""How many multiples of a step a range holds on a side of zero; the finest step has no limit."""
 
 FINE, SHARED = 32, 16
 """Real numbers that are not rounded get members of at least 2**FINE points. SHARED ranges in a row
@@ -44,8 +44,12 @@ SIGNED, NEGATIVE = 0.5, 0.05
 FINEST_HALVED = -2
 """Five times a power of ten is a step from 0.05 on."""
 
-HALVED = 0.1
-"""How likely a step of 5, 50, ... is, relative to one of 1, 10, ..."""
+ROUND, RARE = 0.4, 0.06
+"""How likely powers of ten, and other steps, are, relative to one unit of the type."""
+
+UNROUNDED = 0.4
+DECIMALS = {-3: 0.4, -2: 1.0, -1: 0.5, 0: 0.7}
+"""The same for real numbers: how likely they are not rounded, or rounded to 3, 2, 1, 0 places."""
 
 
 class Range(NamedTuple):
@@ -71,9 +75,9 @@ def family_of(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> Gr
     ranges = [one for one in _ranges(kind) if low <= one.low and one.high <= high]
     if bounds is not None:
         ranges = [Range(low, high, sum(one.weight for one in ranges) or 1.0), *ranges]
-    members = {}
+    members: dict[Multiples, float] = {}
     for one in ranges:
-        for step in _steps(kind, one, resolution):
+        for step in _steps(base, one):
             member = _member(kind, one, step.width)
             if member is not None:
                 members[member] = members.get(member, 0.0) + one.weight * step.weight
@@ -87,14 +91,14 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
         most = math.floor(Fraction(2**LARGEST if kind.integral else FINEST * width) / width) * width
         low, high = (-most, most) if kind.limits is None else exact_bounds(kind, *kind.limits)
         ends = (math.ceil(low / width) * width, math.floor(high / width) * width)
-        return UniformGrid(
-            *(_value(kind, end) for end in ends), resolution, kind, step_name="resolution"
-        )
-    if kind.integral and (bounds or kind.limits):
-        return UniformGrid(*(bounds or kind.limits), None, kind)
+        first, last = (_value(kind, end) for end in ends)
+        return UniformGrid(first, last, resolution, kind, step_name="resolution")
+    limits = bounds or kind.limits
+    if limits is not None:
+        return UniformGrid(*limits, None, kind)
     if kind.integral:
         return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
-    return FloatGrid(*(bounds or (None, None)), kind=kind)
+    return FloatGrid(kind=kind)
 
 
 def _value(kind: Kind, number: Fraction) -> Any:
@@ -117,19 +121,20 @@ def _ranges(kind: Kind) -> Iterator[Range]:
         yield Range(-size, Fraction(0), NEGATIVE)
 
 
-def _steps(kind: Kind, one: Range, resolution: Any) -> Iterator[Step]:
+def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:
     """The steps that suit a range."""
-    if resolution is not None:
-        yield Step(exact(kind.step(resolution, "resolution")))
+    kind, largest = base.kind, max(abs(one.low), abs(one.high))
+    if isinstance(base, UniformGrid):
+        least = base.width
+    else:
+        octave = 0 if kind.integral else math.ceil(math.log2(largest) / SHARED) * SHARED
+        least = Fraction(1) if kind.integral else Fraction(2) ** (octave - SHARED - FINE)
+    yield Step(least, 1.0 if kind.integral else UNROUNDED)
+    if isinstance(base, UniformGrid) and base.step is not None:
         return
-    length, largest = one.high - one.low, max(abs(one.low), abs(one.high))
-    finest = Fraction(1)
-    if not kind.integral:
-        octave = math.ceil(math.log2(largest) / SHARED) * SHARED
-        finest = Fraction(2) ** (octave - SHARED - FINE)
-    yield Step(finest)
     for step in _round_steps(kind):
-        if step.width > finest and FEWEST <= length / step.width <= MOST:
+        # Multiples must be at least two points of the finest grid apart.
+        if step.width >= 2 * least and FEWEST <= largest / step.width <= MOST:
             yield step
 
 
@@ -138,12 +143,13 @@ def _round_steps(kind: Kind) -> Iterator[Step]:
         return
     if isinstance(kind, (Datetime, Duration)):
         for name in ("ms", "s", "m", "h", "D"):
-            yield Step(MICROSECONDS[name])
+            yield Step(MICROSECONDS[name], ROUND)
         return
     for power in range(1, 19) if kind.integral else DECADES:
-        yield Step(Fraction(10) ** power)
+        usual = ROUND if kind.integral else DECIMALS.get(power, RARE if power < 0 else ROUND)
+        yield Step(Fraction(10) ** power, usual)
         if power > FINEST_HALVED:
-            yield Step(5 * Fraction(10) ** (power - 1), HALVED)
+            yield Step(5 * Fraction(10) ** (power - 1), RARE)
 
 
 def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:

@@ -5,7 +5,6 @@ together with its answers, so what nobody stated is paid for once and not once p
 every other mechanism a family is its finest grid.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.member import Multiples, half_steps
+from dpquantiles.grid.member import Multiples, multiples_of, nearest_multiples
+from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid
 from dpquantiles.kinds import Kind
 
@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 VERSION = 1
 """The version of the default families: their ranges, steps and weights."""
+
+PLENTY, COARSE = 64, 0.25
+"""Members with fewer points than PLENTY count less, by this power per answer."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,17 @@ class GridFamily:
             "family": {"version": VERSION, "members": len(self.members), "steps": len(steps)},
         }
 
-    @cached_property
-    def log_weights(self) -> Floats:
-        """The logarithms of the weights, which add up to one."""
-        weights = np.array(self.weights)
-        return np.log(weights / math.fsum(self.weights))
+    def log_weights(self, answers: int) -> Floats:
+        """The log weights of all members, which add up to one, for this many answers.
+
+        Few points happen to lie well more often than many. So a member counts less if its points
+        are coarse: by the factor (j / PLENTY)**(COARSE answers), for j multiples on one side of
+        zero.
+        """
+        sides = np.array([member.reach for member in self.members], dtype=np.float64)
+        coarse = np.log(np.minimum(sides, PLENTY) / PLENTY)
+        logs = np.log(self.weights) + COARSE * answers * coarse
+        return np.asarray(logs - np.logaddexp.reduce(logs))
 
     @cached_property
     def points(self) -> Ints:
@@ -102,4 +111,29 @@ class GridFamily:
         """For every step: its members, and records of the finest grid in half steps."""
         numbers = self.base.numbers(steps)
         for width, reach, group in self.by_step:
-            yield group, half_steps(self.kind, numbers, width, reach)
+            yield group, self._halves(steps, numbers, width, reach)
+
+    def member_halves(self, member: Multiples, steps: Ints) -> Ints:
+        """Records of the finest grid in half steps of one member, from 0 to twice its size."""
+        numbers = self.base.numbers(steps)
+        halves = self._halves(steps, numbers, member.step, member.reach)
+        low, high = 2 * member.first, 2 * (member.first + member.size)
+        return np.clip(halves, low, high) - low
+
+    def _halves(self, steps: Ints, numbers: NDArray[Any], width: Fraction, reach: int) -> Ints:
+        """Multiple j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
+
+        Real numbers are compared with multiples on the finest grid, where both are rounded alike.
+        """
+        nearest = nearest_multiples(self.kind, numbers, width, reach)
+        multiple = multiples_of(self.kind, nearest, width)
+        if self.kind.integral:
+            side = np.sign(numbers - multiple)
+        else:
+            side = np.sign(steps - self.base.encode(multiple))
+        return np.asarray(2 * nearest + 1 + side)
+
+
+def finest(grid: Grid) -> Grid:
+    """The grid itself, or the finest grid of a family."""
+    return grid.base if isinstance(grid, GridFamily) else grid

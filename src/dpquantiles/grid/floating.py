@@ -35,8 +35,8 @@ class FloatGrid:
     """The floating-point numbers in ascending order; bounds are optional.
 
     Real numbers use all doubles of sizes from 2**-60 to 2**62, and beyond that doubles with fewer
-    digits. The integral variant uses every integer up to 2**53, and beyond that the integers that float64
-    can represent. Bounds, where given, cut the grid.
+    digits. The integral variant uses every integer up to 2**53, and beyond that the integers that
+    float64 can represent. Bounds, where given, cut the grid.
     """
 
     lower: Any = None

@@ -32,9 +32,9 @@ class Multiples:
         return int(exact) if self.kind.integral else float(exact)
 
     def encode(self, numbers: NDArray[Any]) -> Ints:
-        """The point at each number, or one next to it."""
-        halves = half_steps(self.kind, numbers, self.step, self.reach)
-        return np.clip((halves >> 1) - self.first, 0, self.size - 1)
+        """The point nearest to each number."""
+        multiples = nearest_multiples(self.kind, numbers, self.step, self.reach)
+        return np.clip(multiples - self.first, 0, self.size - 1)
 
     def decode(self, steps: Ints) -> list[Any]:
         """The value of each point."""
@@ -58,19 +58,22 @@ def shown_step(kind: Kind, step: Fraction) -> object:
 
 
 @np.errstate(all="ignore")
-def half_steps(kind: Kind, numbers: NDArray[Any], step: Fraction, most: int) -> Ints:
-    """The half step of each number: 2j + 1 at multiple j of a step, 2j + 2 between j and j + 1.
-
-    Numbers of more than `most` multiples in size count as just beyond. The map never decreases,
-    because it compares numbers with the multiples themselves, and not with rounded quotients.
-    """
+def nearest_multiples(kind: Kind, numbers: NDArray[Any], step: Fraction, most: int) -> Ints:
+    """Which multiple of a step is nearest to each number, or next to that; at most `most` + 1."""
+    limit = (most + 1) * step
     if kind.integral:
         width = int(step)
-        limit = (most + 1) * width
-        whole, rest = np.divmod(np.clip(numbers, -limit, limit).astype(np.int64), np.int64(width))
-        return 2 * whole + 1 + (rest > 0)
-    limit = float((most + 1) * step)
-    inside = np.clip(numbers, -limit, limit)
-    nearest = np.rint(inside * step.denominator / step.numerator)
-    multiple = nearest * step.numerator / step.denominator
-    return 2 * nearest.astype(np.int64) + 1 + np.sign(inside - multiple).astype(np.int64)
+        inside = np.clip(numbers, -int(limit), int(limit)).astype(np.int64)
+        whole, rest = np.divmod(inside, np.int64(width))
+        return np.asarray(whole + (rest > width // 2))
+    inside = np.clip(numbers, -float(limit), float(limit))
+    nearest: Ints = np.rint(inside * step.denominator / step.numerator).astype(np.int64)
+    return nearest
+
+
+@np.errstate(all="ignore")
+def multiples_of(kind: Kind, multiples: Ints, step: Fraction) -> NDArray[Any]:
+    """The numbers of multiples; for real numbers, the nearest doubles."""
+    if kind.integral:
+        return multiples * np.int64(int(step))
+    return multiples * float(step.numerator) / float(step.denominator)

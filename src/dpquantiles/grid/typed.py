@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.grid.families import family_of
+from dpquantiles.grid.family import finest
 from dpquantiles.grid.floating import EXACT_INTEGERS, FloatGrid
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid, places_of
@@ -37,9 +39,6 @@ from dpquantiles.kinds import (
 
 Ints = NDArray[np.int64]
 
-SINGLE_BITS = 24
-"""The significant bits of points of a real `FloatGrid`."""
-
 
 def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
     """Check a grid that is given in place of bounds and resolution."""
@@ -54,19 +53,14 @@ def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
 
 
 def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: Any = None) -> Grid:
-    """The grid of a type, with bounds and a resolution where they are given."""
+    """The family of grids of a type; with both bounds and a resolution, or two values, one grid."""
     if isinstance(kind, DecimalUnits) and resolution is not None:
         kind = DecimalUnits(places_of(resolution))
-    bounds = bounds or kind.limits
-    if bounds:
-        return UniformGrid(*bounds, resolution, kind, step_name="resolution")
-    if resolution is not None and not (kind.integral and kind.step(resolution, "resolution") == 1):
-        raise InvalidValue(
-            f"resolution needs bounds to count from, got resolution={resolution!r} without bounds"
-        )
-    if not kind.integral:
-        return FloatGrid(kind=kind)
-    return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
+    limits = kind.limits if kind == BOOLEAN else None
+    lower, upper = bounds or limits or (None, None)
+    if lower is not None and (resolution is not None or limits is not None):
+        return UniformGrid(lower, upper, resolution, kind, step_name="resolution")
+    return family_of(kind, bounds, resolution)
 
 
 @dataclass(frozen=True)
@@ -174,7 +168,7 @@ class TypedGrid:
 
     def _rounded(self) -> Iterator[str]:
         """Sentences on rounding, unless a step was given."""
-        grid, kind = self.grid, self.grid.kind
+        grid, kind = finest(self.grid), self.grid.kind
         if isinstance(grid, UniformGrid) and grid.step is not None:
             return
         if kind.integral and not self._whole:
@@ -182,8 +176,6 @@ class TypedGrid:
         if kind.integral and isinstance(grid, FloatGrid) and self._passes(EXACT_INTEGERS):
             edge = self._shown(Fraction(EXACT_INTEGERS))
             yield f"{self._noun} of more than {edge} in size are rounded to 53 significant bits."
-        if not kind.integral and isinstance(grid, FloatGrid) and not self._is_single:
-            yield f"{self._noun} are rounded to float32 ({SINGLE_BITS} significant bits)."
         if not kind.integral and isinstance(grid, UniformGrid):
             yield f"{self._noun} are rounded to multiples of {float(grid.width):.3g}."
 
@@ -193,10 +185,6 @@ class TypedGrid:
             side * self._reach[side > 0] > size and self._type_passes(Fraction(side * size), side)
             for side in (-1, 1)
         )
-
-    @property
-    def _is_single(self) -> bool:
-        return self.domain.bits is not None and self.domain.bits <= SINGLE_BITS
 
     @property
     def _noun(self) -> str:

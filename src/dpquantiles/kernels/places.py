@@ -5,7 +5,7 @@ records on it. Kernels work on these places, so they need not know how records w
 grid.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,15 @@ Bools = NDArray[np.bool_]
 
 
 class Places(NamedTuple):
-    """All of it for many ranks, as arrays of the same shape."""
+    """All of it for many ranks, as arrays of the same shape: two of integers, three of booleans."""
 
-    first: Ints
+    first: NDArray[Any]
     """The first grid point above the record below. An atom that ends or goes on is just before."""
-    free: Ints
+    free: NDArray[Any]
     """How many grid points lie strictly between the two records. An atom that begins is next."""
-    ends: Bools
-    begins: Bools
-    interior: Bools
+    ends: NDArray[Any]
+    begins: NDArray[Any]
+    interior: NDArray[Any]
     """Whether the cut is inside an atom."""
 
     @classmethod

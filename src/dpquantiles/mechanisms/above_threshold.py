@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms.mechanism import (
@@ -124,7 +124,7 @@ def candidate_steps(grid: Grid, most: int) -> Ints:
     """(1) as ascending steps, including both ends of the grid; all steps if there are few."""
     if grid.size <= most:
         return np.arange(grid.size, dtype=np.int64)
-    if isinstance(grid, FloatGrid):
+    if isinstance(finest(grid), FloatGrid):
         unit = 1.0 if grid.kind.integral else REAL_UNIT
         ends = grid.decode(np.array([0, grid.size - 1]))
         largest = max(abs(float(grid.kind.number(end, "bounds"))) for end in ends)

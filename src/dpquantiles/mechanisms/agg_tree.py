@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels import draws, tree
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
 from dpquantiles.privacy import Guarantee, Neighbors
@@ -109,7 +109,7 @@ class AggTree(Mechanism):
         """Height and branching, from public numbers; leaves are never finer than one grid point."""
         if self.height is not None and self.branching is not None:
             return self.height, self.branching
-        height, branching = FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE
+        height, branching = FLOAT_SHAPE if isinstance(finest(grid), FloatGrid) else SHAPE
         while height > 1 and branching ** (height - 1) >= grid.size:
             height -= 1
         while branching > 2 and (branching - 1) ** height >= grid.size:

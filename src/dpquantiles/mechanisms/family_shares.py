@@ -63,7 +63,7 @@ class RecordStrip(NamedTuple):
 
     def cells(self, cuts: int | Ints) -> Ints:
         """The cells of cuts on the axis of every step, which may be beyond its ends."""
-        return np.asarray(cuts)[..., None] - np.array(self.axes.offsets)
+        return np.asarray(np.asarray(cuts)[..., None] - np.array(self.axes.offsets))
 
     def gap_costs(self, cuts: int | Ints) -> Floats:
         """How far the path of the first a = 1 .. m answers goes if they lie in the gap of a cut.
@@ -81,7 +81,8 @@ class Core(NamedTuple):
 
     halves: Ints
     """The records of the strip in half steps of the members' points, up to whole points."""
-    index: Ints
+    which: Ints
+    """The members."""
     low: Ints
     """The place of the cut before the first record of each member."""
     high: Ints
@@ -111,7 +112,7 @@ def log_shares(family: GridFamily, strip: RecordStrip, steps: Ints, decay: Decay
             pairs = zip(cores[pattern][1:], core[1:], strict=True)
             core = Core(core.halves, *(np.concatenate(pair) for pair in pairs))
         cores[pattern] = core
-    passing = [core for core in cores.values() if len(core.index) and strip.can_pass(core.halves)]
+    passing = [core for core in cores.values() if len(core.which) and strip.can_pass(core.halves)]
     size = max(1, BATCH // (strip.axes.length * (len(strip.axes.targets) + 1)))
     for start in range(0, len(passing), size):
         _share(family, strip, passing[start : start + size], decay, shares)
@@ -126,7 +127,7 @@ def _placed(family: GridFamily, strip: RecordStrip, index: Ints, halves: Ints) -
     padded = np.concatenate([low[:1], records, high[:1]])
     return Core(
         halves=records - (records[:1] & ~1),
-        index=index,
+        which=index,
         low=strip.first + first - 1,
         high=strip.first + stop - 1,
         before=padded[first + 1] - low >> 1,
@@ -160,8 +161,8 @@ def _share(
         of_core = Passed(passed.entering[:, number], passed.upper[number], passed.whole[number])
         heads = low.heads(core, volumes[number], beginnings.cut.shape[1])
         tails = _tails(strip, of_core, core, volumes[number], decay)
-        all_answers = log_volumes(family.points[core.index], m)[:, -1]
-        shares[core.index] = np.logaddexp.reduce(heads + tails, axis=1) - all_answers
+        all_answers = log_volumes(family.points[core.which], m)[:, -1]
+        shares[core.which] = np.logaddexp.reduce(heads + tails, axis=1) - all_answers
 
 
 class Lows(NamedTuple):
@@ -190,7 +191,7 @@ class Lows(NamedTuple):
 
     def heads(self, core: Core, volumes: Floats, rows: int) -> Floats:
         """The log factor with which each row counts for each member."""
-        heads = np.full((len(core.index), rows), -math.inf)
+        heads = np.full((len(core.which), rows), -math.inf)
         vectors = log_volumes(core.before[~self.own], len(volumes) - 1) - volumes
         heads[~self.own, : self.basis] = vectors[:, : self.basis]
         heads[np.flatnonzero(self.own), self.row] = 0.0
@@ -236,4 +237,4 @@ def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, deca
         entering = algebra.logs(passed.entering[m - b][:, np.clip(cell, 0, length - 1)])
         factor = np.where(cell < length, end + after[:, b] + volumes[m - b + 1] - fade, -math.inf)
         np.logaddexp(tails, entering + factor, out=tails)
-    return tails.T
+    return np.asarray(tails.T)

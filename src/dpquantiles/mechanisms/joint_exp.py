@@ -18,12 +18,14 @@ rate c is epsilon / (2 sensitivity), minus what rounding costs.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpquantiles import require
+from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid, GridFamily
 from dpquantiles.kernels import scans
@@ -80,6 +82,8 @@ class JointExp(WithLaw):
         when="up to about a dozen quantiles of any data, some dozens of smooth data",
     )
     reach: int | None = None
+    member: int | None = None
+    """The member of a family of grids, where it was drawn before; by default it is drawn now."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,13 +107,29 @@ class JointExp(WithLaw):
 
     def law(self, view: SortedView) -> JointExpLaw | FamilyLaw:
         """The exact distribution (3) on the records of a view, or that of a family of grids."""
+        if not isinstance(view.grid, GridFamily):
+            return self.law_on_grid(view)
         order = np.argsort(self.q, kind="stable")
         size, missing = self.counted(view), self.left_out(view)
         geometry = self._geometry(view.n, self._common_setting(size, view.grid), missing)
-        if not isinstance(view.grid, GridFamily):
-            return JointExpLaw.of(view, geometry, order)
         members = self.family_setting(self._public_n(size), view.grid)
-        return FamilyLaw(view.grid, members, geometry, Strip.of(view, geometry), order)
+        law = FamilyLaw(view.grid, members, geometry, Strip.of(view, geometry), order)
+        return law if self.member is None else law.member_law(self.member)
+
+    def law_on_grid(self, view: SortedView) -> JointExpLaw:
+        """The exact distribution (3) on a single grid."""
+        setting = self.setting(self._public_n(self.counted(view)), view.grid.size)
+        geometry = self._geometry(view.n, setting, self.left_out(view))
+        return JointExpLaw.of(view, geometry, np.argsort(self.q, kind="stable"))
+
+    def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
+        """One draw, and the grid of the answers if it was drawn with them."""
+        law = self.law(view)
+        if not isinstance(law, FamilyLaw):
+            return law.draw(bits), {}
+        chosen = law.draw_member(bits)
+        described = {**view.grid.describe(), "member": chosen.grid.describe()}
+        return chosen.draw(bits), {"grid": described}
 
     def _public_n(self, n: int) -> int | None:
         return n if self.neighbors is Neighbors.SWAP else None

@@ -81,7 +81,8 @@ class FamilyLaw:
             )
             records = RecordStrip(axes, strip.before, strip.stop)
             inside = log_shares(self.family, records, strip.steps, decay)
-        return self.family.log_weights + np.logaddexp(inside, self.setting.common.log_floor)
+        weights = self.family.log_weights(len(self.order))
+        return np.asarray(weights + np.logaddexp(inside, self.setting.common.log_floor))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
@@ -95,7 +96,8 @@ class FamilyLaw:
         """The law of the answers, given a member."""
         member = self.family.members[index]
         geometry = self.geometry._replace(setting=self.setting.of(member.size))
-        halves = self._clipped(self._halves_of(index), np.array([index]))[0]
+        halves = self.family.member_halves(member, self.strip.steps)
+        halves[: self.strip.before], halves[self.strip.stop :] = 0, 2 * member.size
         strip = self.strip._replace(steps=halves)
         return JointExpLaw.of_halves(member, geometry, strip, self.order)
 
@@ -113,19 +115,3 @@ class FamilyLaw:
         """The log probability of a member together with these values, which are its points."""
         share = self.log_weights[index] - np.logaddexp.reduce(self.log_weights)
         return float(share) + self.member_law(index).log_probability(values)
-
-    @cached_property
-    def _halves(self) -> list[tuple[Ints, Ints]]:
-        """For every step of the family: its members, and the records in half steps."""
-        return list(self.family.halves(self.strip.steps))
-
-    def _halves_of(self, index: int) -> Ints:
-        return next(halves for group, halves in self._halves if index in group)
-
-    def _clipped(self, halves: Ints, which: Ints) -> Ints:
-        """Records in half steps of some members, a row for each; those outside count as outside."""
-        low, high = self.family.low[which][:, None], self.family.high[which][:, None]
-        clipped = np.clip(halves, low, high) - low
-        clipped[:, : self.strip.before] = 0
-        clipped[:, self.strip.stop :] = high - low
-        return clipped

@@ -9,14 +9,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid, GridFamily, Multiples
 from dpquantiles.kernels import draws, many_draws
-from dpquantiles.kernels.algebra import Floats, ScaledDoubles
+from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
@@ -38,9 +39,20 @@ ALIKE, SLACK = 1.25, 16
 LARGE = 4
 """Groups this many times longer than their windows are drawn one by one."""
 
+EVIDENCE = 32
+"""How many groups choose the member of a family of grids for all of them: the first ones."""
+
 Answers = tuple[Any, ...]
-GroupAnswers = tuple[list[Answers], list[int | None]]
-"""The answers of every group, and its size if that is public."""
+
+
+class GroupAnswers(NamedTuple):
+    """The answers of every group, and its size if that is public."""
+
+    answers: list[Answers]
+    sizes: list[int | None]
+    member: int | None = None
+    """The member of a family of grids that serves these groups, and all others."""
+
 
 GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
 
@@ -49,12 +61,29 @@ def draw_side_by_side(
     mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
 ) -> GroupAnswers:
     """One draw per group; under add-remove, sizes are given or every group buys its own."""
+    drawing = mechanism
     if mechanism.neighbors is Neighbors.SWAP:
         sizes = groups.n if groups.missing is None else groups.n + groups.missing
     elif sizes is None:
-        count, mechanism = mechanism.priced()
+        count, drawing = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    return draw_groups(mechanism, groups, sizes, bits), sizes.tolist()
+    member = mechanism.member
+    if isinstance(groups.grid, GridFamily) and member is None:
+        member = draw_member(drawing, groups, sizes, bits)
+    answers = draw_groups(replace(drawing, member=member), groups, sizes, bits)
+    return GroupAnswers(answers, sizes.tolist(), member)
+
+
+@np.errstate(all="ignore")
+def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> int:
+    """Draw one member of a family for all groups, by the weights of the first ones."""
+    family: GridFamily = groups.grid  # type: ignore[assignment]
+    public = family.log_weights(len(mechanism.q))
+    weights = public.copy()
+    for group in range(min(EVIDENCE, len(groups))):
+        law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
+        weights += law.log_weights - public  # type: ignore[union-attr]
+    return draws.weighted(bits, weights, Logarithms())
 
 
 @np.errstate(all="ignore")
@@ -62,11 +91,11 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     """One draw per group, in the order of the quantiles.
 
     `sizes` are the public sizes of the groups; under swap neighbors, the numbers of their records,
-    missing ones included. Bits
-    go first to the groups that are drawn one by one, in their order. Then they go to those that
-    pass together, from the smallest to the largest, and by their order among equal sizes.
+    missing ones included. Bits go first to the groups that are drawn one by one, in their order.
+    Then they go to those that pass together, from the smallest to the largest, and by their order
+    among equal sizes.
     """
-    setting = shared_setting(mechanism, groups.grid.size)
+    setting, answered = _shared(mechanism, groups)
     together = _pass_together(setting, groups.n)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
@@ -75,13 +104,35 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     ascending = np.asarray(mechanism.q)[order]
     missing = _left_out(mechanism, groups)
     for chunk in _chunks(np.flatnonzero(together), groups.n):
-        batch = Batch.of(setting, ascending, groups, chunk, sizes[chunk], missing[chunk])
+        places, n = _places(groups, chunk, answered), groups.n[chunk]
+        counts = n, sizes[chunk], missing[chunk]
+        batch = Batch.of(setting, ascending, places, answered.size, *counts)
         steps = np.empty((len(chunk), len(order)), dtype=np.int64)
         steps[:, order] = batch.draw(bits).T
-        values = iter(groups.grid.decode(steps.ravel()))
+        values = iter(answered.decode(steps.ravel()))
         for group in chunk.tolist():
             answers[group] = tuple(next(values) for _ in order)
     return answers
+
+
+def _shared(mechanism: JointExp, groups: Groups) -> tuple[Setting, Grid]:
+    """The setting of the largest data set, so that no size matters, and the grid of the answers."""
+    public_n = require.LARGEST_COUNT if mechanism.neighbors is Neighbors.SWAP else None
+    if not isinstance(groups.grid, GridFamily) or mechanism.member is None:
+        return mechanism.setting(public_n, groups.grid.size), groups.grid
+    member = groups.grid.members[mechanism.member]
+    return mechanism.family_setting(public_n, groups.grid).of(member.size), member
+
+
+def _places(groups: Groups, chunk: Ints, grid: Grid) -> Places:
+    """The cuts of all groups of a chunk, one group per column."""
+    records, n = _side_by_side(groups, chunk), groups.n[chunk]
+    if not isinstance(groups.grid, GridFamily) or not isinstance(grid, Multiples):
+        return Places.of_steps(records[:-1], records[1:], grid.size)
+    halves = groups.grid.member_halves(grid, records.ravel()).reshape(records.shape)
+    halves[0] = 0
+    halves[np.arange(len(halves))[:, None] > n] = 2 * grid.size
+    return Places.of_halves(halves[:-1], halves[1:])
 
 
 def _sized(mechanism: JointExp, size: int) -> JointExp:
@@ -93,12 +144,6 @@ def _left_out(mechanism: JointExp, groups: Groups) -> Ints:
     if groups.missing is None or mechanism.neighbors is not Neighbors.SWAP:
         return np.zeros(len(groups), dtype=np.int64)
     return groups.missing
-
-
-def shared_setting(mechanism: JointExp, points: int) -> Setting:
-    """The setting of the largest data set, for all groups, so that no group's size matters."""
-    swap = mechanism.neighbors is Neighbors.SWAP
-    return mechanism.setting(require.LARGEST_COUNT if swap else None, points)
 
 
 def _longest(setting: Setting) -> int:
@@ -146,21 +191,18 @@ class Batch:
         cls,
         setting: Setting,
         q: Floats,
-        groups: Groups,
-        chunk: Ints,
+        places: Places,
+        points: int,
+        n: Ints,
         sizes: Ints,
         missing: Ints | int = 0,
     ) -> "Batch":
-        """The laws of the groups of a chunk, for ascending quantiles."""
-        n = groups.n[chunk]
+        """The laws of groups with n records each, for ascending quantiles."""
         far = np.abs(n + missing - sizes) > setting.cap
         sizes = np.where(far, n, sizes)
         targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
         start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
-        records = _side_by_side(groups, chunk)
-        places = Places.of_steps(records[:-1], records[1:], groups.grid.size)
-        columns = Columns(places, n, targets, start, stop)
-        return cls(setting, groups.grid.size, columns, surplus, far)
+        return cls(setting, points, Columns(places, n, targets, start, stop), surplus, far)
 
     @cached_property
     def factors(self) -> Factors:

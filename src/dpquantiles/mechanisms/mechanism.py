@@ -214,9 +214,13 @@ class WithLaw(Mechanism):
         """One draw, as a release."""
         sized = self.sized(view, bits)
         share = {"size_share": self.profile.size_share} if self.buys_size else {}
-        values = sized.law(view).draw(bits)
+        values, drawn = sized.drawn(view, bits)
         numbers = sized.public_numbers(self.counted(view))
-        return self.released(view, bits, values, **numbers, **share)
+        return self.released(view, bits, values, **numbers, **share, **drawn)
+
+    def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
+        """One draw, and what was drawn beside the answers."""
+        return self.law(view).draw(bits), {}
 
     def public_numbers(self, n: int) -> dict[str, object]:
         """The numbers that a release states beside its answers."""

@@ -267,7 +267,7 @@ class RecursiveLaw:
         last = node.cuts[-1] == len(self.order) + 1
         (start, stop), _ = self.records.ranks(np.array([low, high]))
         part = PartView(self.records, int(start), self.records.n if last else int(stop), low, high)
-        return self.nodes[node].law(part)
+        return self.nodes[node].law_on_grid(part)
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability that exactly these values are released, summed over all labels."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms import simulation
 from dpquantiles.mechanisms.above_threshold import AboveThreshold
@@ -117,7 +117,7 @@ def _cell_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
 
 
 def _even_tree_rate(budget: ZCDP, m: int, grid: Grid) -> float:  # noqa: ARG001
-    return _tree_rate(budget, (FLOAT_SHAPE if isinstance(grid, FloatGrid) else SHAPE)[0])
+    return _tree_rate(budget, (FLOAT_SHAPE if isinstance(finest(grid), FloatGrid) else SHAPE)[0])
 
 
 REGISTERED: dict[str, Registration] = {}

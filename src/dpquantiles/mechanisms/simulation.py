@@ -11,13 +11,14 @@ records: n / unit records at rate * unit give answers at the same places.
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpquantiles.grid import MOST_STEPS
+from dpquantiles.grid import MOST_STEPS, GridFamily
 from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -43,6 +44,9 @@ COARSEST_RATE = 0.17
 MOST_RELEASES = 64
 """The most draws of mechanisms without a simulation, which make real releases."""
 
+MOST_FAMILY_DRAWS = 256
+"""The most draws of JointExp on a family of grids."""
+
 MOST_COUNTS = 1 << 20
 """The most noisy counts of all trees over an even grid, in total."""
 
@@ -59,9 +63,26 @@ def by_releases(mechanism: Any, view: ReferenceView, draws: int) -> Ints:
 
 
 def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
-    """Draws of JointExp."""
+    """Draws of JointExp; those on a family of grids are real ones, because members vary."""
+    if isinstance(view.grid, GridFamily):
+        if mechanism.neighbors is Neighbors.ADD_REMOVE:
+            mechanism = replace(mechanism, size=view.n)
+        return _on_family(mechanism.law(view), view, min(draws, MOST_FAMILY_DRAWS))
     coarse, rate = _in_units(view, mechanism.epsilon / (2 * mechanism.sensitivity))
     return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
+
+
+def _on_family(law: Any, view: ReferenceView, draws: int) -> Ints:
+    """Draws of members, and of answers on each."""
+    bits = _bits(view)
+    chances = np.exp(law.log_weights - np.logaddexp.reduce(law.log_weights))
+    members = _generator(view).multinomial(draws, chances / chances.sum())
+    rows = []
+    for index in np.flatnonzero(members).tolist():
+        member = law.member_law(index)
+        rows += [member.draw(bits) for _ in range(members[index])]
+    numbers = [[view.grid.kind.number(value, "values") for value in row] for row in rows]
+    return np.array([view.grid.encode(np.array(row)) for row in numbers])
 
 
 def one_by_one(mechanism: IndExp, view: ReferenceView, draws: int) -> Ints:

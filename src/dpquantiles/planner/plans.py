@@ -210,7 +210,8 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
         return require_grid(grid, bounds, resolution)
     if bounds is None:
         return default_grid(REAL, None, resolution)
-    return UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
+    stated = UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
+    return stated if resolution is not None else default_grid(stated.kind, bounds)
 
 
 def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.mechanisms.fitted import occupied
 
 Ints = NDArray[np.int64]
@@ -257,8 +257,9 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     """The first step, the number of steps, and a description of a part of the grid."""
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
-    unbounded = isinstance(grid, FloatGrid) and grid.unbounded
-    if spread is None and isinstance(grid, FloatGrid) and unbounded and grid.integral:
+    base = finest(grid)
+    unbounded = isinstance(base, FloatGrid) and base.unbounded
+    if spread is None and unbounded and grid.kind.integral:
         first, last = (int(step) for step in grid.encode(np.array([0, WHOLE_NUMBERS])))
         return first, last - first + 1, f"the whole numbers from 0 to {WHOLE_NUMBERS:,}"
     fraction = (FLOAT_SPREAD if unbounded else SPREAD) if spread is None else spread

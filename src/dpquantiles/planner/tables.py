@@ -18,7 +18,8 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
-from dpquantiles.grid import FloatGrid, Grid, UniformGrid
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, family_of, finest
+from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms.adaptive_tree import COARSE
 
 CANDIDATES = ("joint_exp", "fitted", "recursive_joint_exp", "adaptive_tree", "agg_tree")
@@ -39,8 +40,8 @@ GRIDS: dict[str, Grid] = {
     "coarse": UniformGrid(0, 2**7 - 1),
     "middle": UniformGrid(0, 2**10 - 1),
     "fine": UniformGrid(0, 2**38 - 1),
-    "float": FloatGrid(),
-    "integers": FloatGrid(integral=True),
+    "float": family_of(REAL, None, None),
+    "integers": family_of(INTEGER, None, None),
 }
 """Up to about 2**10 points, a tree has a leaf for every point. On "integers", hardly any of the
 points are near the records."""
@@ -61,8 +62,9 @@ def table() -> dict[str, Any]:
 
 def grid_name(grid: Grid) -> str:
     """The name under which a grid is looked up in the table."""
-    if isinstance(grid, FloatGrid) and grid.unbounded:
-        return "integers" if grid.integral else "float"
+    base = finest(grid)
+    if isinstance(base, FloatGrid) and base.unbounded:
+        return "integers" if base.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
 from dpquantiles.kernels.struck import struck_below
@@ -182,7 +182,7 @@ class CSmooth(Mechanism):
 
 
 def _require_even_spacing(grid: Grid) -> None:
-    if isinstance(grid, FloatGrid):
+    if isinstance(finest(grid), FloatGrid):
         raise InvalidValue(
             "bounds must be given for csmooth, whose noise is scaled to the range, got a grid "
             "without; joint_exp and above_threshold work without bounds"

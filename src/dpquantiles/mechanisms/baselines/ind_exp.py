@@ -34,7 +34,7 @@ import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, finest
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw, log_probability_in_order
@@ -75,14 +75,14 @@ class IndExp(WithLaw):
         """The records around every target; all records if the size must be bought first."""
         if self.buys_size:
             return Demand.everything(n)
-        runs = [run for single in self.singles for run in single.demand(n, grid, missing)]
+        runs = [run for single in self.singles for run in single.demand(n, finest(grid), missing)]
         return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
 
     def law(self, view: SortedView) -> "IndExpLaw":
         """The exact distribution (3) on the records of a view, which is read only once."""
         self.public_size(view.n)
         window = WindowView.of(view, self.demand(view.n, view.grid, self.left_out(view)))
-        laws = tuple(single.law(window) for single in self.singles)
+        laws = tuple(single.law_on_grid(window) for single in self.singles)
         return IndExpLaw(laws, tuple(np.argsort(self.q, kind="stable").tolist()))
 
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid
+from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Floats, Logarithms
 from dpquantiles.kernels.scans import Decay
@@ -94,7 +94,7 @@ class PaperJointExp(Mechanism):
 
 
 def _require_even_spacing(grid: Grid) -> None:
-    if isinstance(grid, FloatGrid):
+    if isinstance(finest(grid), FloatGrid):
         raise InvalidValue(
             "bounds must be given for paper_joint_exp, which measures lengths of intervals, got a "
             "grid without; joint_exp and above_threshold work without bounds"

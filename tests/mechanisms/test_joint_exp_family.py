@@ -1,0 +1,370 @@
+"""JointExp on families of grids: its law by brute force, its privacy, its draws, and mutants."""
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpquantiles as dpq
+from dpquantiles.grid import GridFamily, Multiples, UniformGrid, family_of
+from dpquantiles.kinds import INTEGER, REAL
+from dpquantiles.mechanisms import family_shares, joint_exp_family
+from dpquantiles.mechanisms.family_shares import log_volumes
+from dpquantiles.mechanisms.joint_exp import JointExp
+from dpquantiles.mechanisms.joint_exp_family import FamilyLaw
+from dpquantiles.privacy import PureDP
+from tests.mechanisms.joint_exp_checks import greedy_path, utility
+from tests.mechanisms.mutation import mutate
+
+Patch = pytest.MonkeyPatch
+Pair = tuple[int, tuple[int, ...]]
+
+SPAN = 6
+"""Records and points lie between -SPAN and SPAN."""
+
+
+def family(*members: tuple[int, int, int]) -> GridFamily:
+    """Members as (step, first multiple, number of points), with unequal weights."""
+    grids = tuple(Multiples(INTEGER, Fraction(step), first, size) for step, first, size in members)
+    weights = tuple(1.0 + index for index in range(len(grids)))
+    return GridFamily(UniformGrid(-SPAN, SPAN, 1), grids, weights)
+
+
+MIXED = family((1, -2, 4), (2, -1, 3), (3, 0, 2), (5, -1, 3), (1, 3, 3))
+NARROW = family((1, 0, 2), (1, -6, 13), (4, -1, 3))
+
+
+def random_family(rng: np.random.Generator, most: int) -> GridFamily:
+    members = set()
+    for _ in range(rng.integers(1, most + 1)):
+        step = int(rng.integers(1, 6))
+        low, high = sorted(rng.integers(-(SPAN // step), SPAN // step + 1, 2).tolist())
+        members.add((step, low, high - low + 1))
+    return family(*sorted(members))
+
+
+def mechanism(swap: bool, q: Sequence[float], epsilon: float, reach: int, size: int) -> JointExp:
+    budget = PureDP(epsilon=epsilon, neighbors="swap" if swap else "add-remove")  # type: ignore[arg-type]
+    return JointExp(q=tuple(q), budget=budget, reach=reach, size=None if swap else size)
+
+
+def law_of(mechanism: JointExp, grids: GridFamily, records: Sequence[int]) -> FamilyLaw:
+    law = mechanism.law(dpq.ArrayView(np.array(records, dtype=np.int64), grids))
+    assert isinstance(law, FamilyLaw)
+    return law
+
+
+def oracle(mechanism: JointExp, grids: GridFamily, records: Sequence[int]) -> dict[Pair, float]:
+    """The log probability of every pair, straight from (F1)."""
+    n, delta = len(records), 2 if mechanism.neighbors == "swap" else 1
+    nu = n if mechanism.size is None else mechanism.size
+    reach, rate, m = mechanism.reach or 0, mechanism.epsilon / (2 * delta), len(mechanism.q)
+    targets, surplus = sorted(round(q * nu) for q in mechanism.q), n - nu
+    floor = math.exp(-rate * (2 * reach - delta)) / math.expm1(rate * delta)
+    logs = grids.log_weights(m)
+    weights: dict[Pair, float] = {}
+    for index, member in enumerate(grids.members):
+        points = [(member.first + i) * int(member.step) for i in range(member.size)]
+        vectors = math.comb(member.size + m - 1, m)
+        for answer in itertools.combinations_with_replacement(points, m):
+            path = greedy_path(records, answer, targets)
+            inside = all(min(0, surplus) - reach <= p <= max(0, surplus) + reach for p in path)
+            weight = math.exp(rate * utility(records, answer, targets, nu)) if inside else 0.0
+            weights[index, answer] = math.exp(logs[index]) / vectors * (weight + floor)
+    total = math.fsum(weights.values())
+    return {pair: math.log(weight / total) for pair, weight in weights.items()}
+
+
+def check_equation(
+    mechanism: JointExp, grids: GridFamily, records: Sequence[int], close: float = 1e-6
+) -> None:
+    law = law_of(mechanism, grids, records)
+    for (index, answer), expected in oracle(mechanism, grids, records).items():
+        assert law.pair_log_probability(index, answer) == pytest.approx(expected, abs=close)
+
+
+def pairs(law: FamilyLaw) -> dict[Pair, float]:
+    """The log probability of every pair, by the program."""
+    total, found = np.logaddexp.reduce(law.log_weights), {}
+    for index, member in enumerate(law.family.members):
+        of_member = law.member_law(index)
+        points = [(member.first + i) * int(member.step) for i in range(member.size)]
+        for answer in itertools.combinations_with_replacement(points, len(law.order)):
+            log = law.log_weights[index] - total + of_member.log_probability(answer)
+            found[index, answer] = float(log)
+    return found
+
+
+def check_private(mechanism: JointExp, grids: GridFamily, n: int, values: Sequence[int]) -> float:
+    """The largest loss over all neighbors among data sets of n records, or of n and n + 1."""
+    swap = mechanism.neighbors == "swap"
+    sizes = [n] if swap else [n, n + 1]
+    sets = [s for k in sizes for s in itertools.combinations_with_replacement(values, k)]
+    laws = {records: pairs(law_of(mechanism, grids, records)) for records in sets}
+    worst = 0.0
+    for a, b in itertools.combinations(sets, 2):
+        here, there = Counter(a), Counter(b)
+        apart = sorted(((here - there).total(), (there - here).total()))
+        if apart == ([1, 1] if swap else [0, 1]):
+            losses = (abs(laws[a][pair] - laws[b][pair]) for pair in laws[a])
+            worst = max(worst, *losses)
+    assert worst <= mechanism.epsilon
+    return worst
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_law_is_the_equation(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grids, n, m = random_family(rng, 5), int(rng.integers(0, 7)), int(rng.integers(1, 4))
+    records = rng.integers(-SPAN, SPAN + 1, n).tolist()
+    if seed % 3 == 0:
+        records = rng.choice([-3, 0, 0, 2], n).tolist()
+    size = max(0, n + int(rng.integers(-2, 3)))
+    q = np.sort(rng.random(m)).tolist()
+    epsilon, reach = float(rng.choice([0.5, 2.0, 6.0])), int(rng.integers(1, 9))
+    check_equation(mechanism(seed % 2 == 0, q, epsilon, reach, size), grids, records)
+
+
+@pytest.mark.parametrize("swap", [True, False])
+@pytest.mark.parametrize(
+    ("grids", "reach", "epsilon"), [(MIXED, 2, 2.0), (MIXED, 9, 1.0), (NARROW, 1, 3.0)]
+)
+def test_all_neighbors_and_pairs_are_within_epsilon(
+    swap: bool, grids: GridFamily, reach: int, epsilon: float
+) -> None:
+    values = [-6, -2, 0, 1, 3, 5]
+    worst = check_private(mechanism(swap, (0.3, 0.7), epsilon, reach, 3), grids, 3, values)
+    assert worst > 0.3 * epsilon
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_shares_are_those_of_each_member(seed: int) -> None:
+    """Ranges that share passes, against a pass of each member by itself; many records and ties."""
+    rng = np.random.default_rng(1000 + seed)
+    grids, n, m = random_family(rng, 9), int(rng.integers(0, 60)), int(rng.integers(1, 7))
+    records = rng.integers(-SPAN, SPAN + 1, n).tolist()
+    swap, reach = seed % 2 == 0, int(rng.integers(1, 40))
+    job = mechanism(swap, rng.random(m).tolist(), 1.0, reach, max(0, n + int(rng.integers(-4, 5))))
+    law = law_of(job, grids, records)
+    for index, member in enumerate(grids.members):
+        alone = law.member_law(index)
+        share = alone.log_window - float(log_volumes(member.size, m)[-1])
+        expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)
+        assert law.log_weights[index] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", [INTEGER, REAL])
+def test_the_default_families_share_passes_too(kind: Any) -> None:
+    rng = np.random.default_rng(3)
+    grids = family_of(kind, None, None)
+    records = np.round(rng.lognormal(2, 1, 80), 0 if kind == INTEGER else 1)
+    job = JointExp(q=(0.25, 0.5, 0.75), budget=PureDP(epsilon=1.0))
+    law = job.law(dpq.ArrayView(records.astype(np.int64) if kind == INTEGER else records, grids))
+    assert isinstance(law, FamilyLaw)
+    public = grids.log_weights(3)
+    for index in range(0, len(grids.members), 37):
+        member, alone = grids.members[index], law.member_law(index)
+        share = alone.log_window - float(log_volumes(member.size, 3)[-1])
+        expected = public[index] + np.logaddexp(share, alone.setting.log_floor)
+        assert law.log_weights[index] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("logarithms", [False, True])
+def test_shares_are_within_the_rounding_bound(logarithms: bool, monkeypatch: Patch) -> None:
+    """Both representations agree to far less than what is paid for."""
+    from dpquantiles.kernels import algebra
+
+    records = np.random.default_rng(5).integers(-SPAN, SPAN + 1, 50).tolist()
+    job = mechanism(True, (0.2, 0.5, 0.6, 0.9), 1.0, 30, 0)
+    expected = law_of(job, MIXED, records).log_weights
+    if logarithms:
+        monkeypatch.setattr(algebra, "choose", lambda *_: algebra.Logarithms())
+    law = law_of(job, MIXED, records)
+    assert isinstance(law.setting.common.algebra, algebra.Logarithms) == logarithms
+    # The two rates differ by what rounding costs.
+    assert law.log_weights == pytest.approx(expected, abs=1e-8)
+
+
+def test_rounding_is_inside_epsilon() -> None:
+    for kind in (INTEGER, REAL):
+        for swap in (True, False):
+            job = mechanism(swap, [k / 10 for k in range(1, 10)], 1.0, 300, 1000)
+            rate = job.family_setting(
+                1000 if swap else None, family_of(kind, None, None)
+            ).common.rate
+            assert 0.999 < 2 * rate * job.sensitivity < 1.0
+
+
+def test_the_setting_is_public() -> None:
+    """Window, floor and rate do not depend on the records, and are the same for all members."""
+    job = mechanism(True, (0.5,), 1.0, 3, 0)
+    settings = {
+        law.member_law(index).setting._replace(log_volume=0, log_range=0, algebra=None)  # type: ignore[arg-type]
+        for records in ([0] * 5, [-6, 6, 1, 2, 3])
+        for law in [law_of(job, MIXED, records)]
+        for index in range(len(MIXED.members))
+    }
+    assert len(settings) == 1
+
+
+def check_draws(_: Patch) -> None:
+    job, records = mechanism(True, (0.4, 0.8), 3.0, 4, 0), [-2, 0, 0, 1, 4]
+    law, bits, drawn = law_of(job, MIXED, records), random.Random(8), Counter[Pair]()
+    indexes = {id(member): index for index, member in enumerate(MIXED.members)}
+    for _ in range(6000):
+        member = law.draw_member(bits)
+        drawn[indexes[id(member.grid)], member.draw(bits)] += 1
+    expected = {pair: 6000 * math.exp(log) for pair, log in pairs(law).items()}
+    often = [pair for pair, count in expected.items() if count >= 5]
+    counts = [*(drawn[pair] for pair in often), 6000 - sum(drawn[pair] for pair in often)]
+    wanted = [*(expected[pair] for pair in often), 6000 - sum(expected[pair] for pair in often)]
+    assert stats.chisquare(counts, wanted).pvalue > 1e-4
+
+
+def test_draws_fit_the_law(monkeypatch: Patch) -> None:
+    check_draws(monkeypatch)
+
+
+def test_half_steps_follow_the_numbers() -> None:
+    """A decimal and the double that prints as that decimal meet, on both sides of zero."""
+    grids = family_of(REAL, None, None)
+    cents = np.array([k / 100 for k in range(-3000, 3000)])
+    for group, halves in grids.halves(grids.encode(cents)):
+        if grids.members[group[0]].step == Fraction(1, 100):
+            assert halves.tolist() == [2 * k + 1 for k in range(-3000, 3000)]
+            break
+    else:
+        pytest.fail("there must be members with steps of a cent")
+
+
+@pytest.mark.parametrize("bounds", [None, (-50.0, 1000.0)])
+def test_no_half_step_decreases(bounds: Any) -> None:
+    rng = np.random.default_rng(4)
+    grids = family_of(REAL, bounds, None)
+    sizes = 10.0 ** rng.uniform(-20, 20, 3000)
+    near = np.round(rng.normal(0, 100, 3000), 2)
+    numbers = np.concatenate([sizes, -sizes, near, np.nextafter(near, 9), np.nextafter(near, -9)])
+    steps = np.sort(grids.encode(numbers))
+    for _, halves in grids.halves(steps):
+        assert (np.diff(halves) >= 0).all()
+
+
+def test_groups_share_a_member() -> None:
+    rng = np.random.default_rng(6)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {"g": np.repeat(np.arange(40), 50), "x": 10 * rng.integers(0, 80, 2000)}
+    )
+    made = dpq.deciles(
+        table, column="x", by="g", keys=list(range(40)), epsilon=2.0, rng=random.Random(1)
+    )
+    member: Any = made.provenance["grid"]["member"]  # type: ignore[index]
+    assert member["step"] == 10
+    assert all(value % 10 == 0 for values in made.values for value in values)
+
+
+def clamp_records(patch: Patch) -> None:
+    """Records outside the range of a member count as its first and its last point."""
+    original = GridFamily.member_halves
+
+    def clamped(grids: Any, member: Multiples, steps: Any) -> Any:
+        return np.clip(original(grids, member, steps), 1, 2 * member.size - 1)
+
+    patch.setattr(GridFamily, "member_halves", clamped)
+
+
+def miscount_points(patch: Patch) -> None:
+    """One point too many lies before the first record of a member."""
+    mutate(
+        patch,
+        family_shares._placed,
+        "padded[first + 1] - low >> 1",
+        "padded[first + 1] - low + 2 >> 1",
+    )
+
+
+def leave_out_volumes(patch: Patch) -> None:
+    """Members are not weighed by their numbers of vectors."""
+    mutate(patch, family_shares._share, "axis=1) - all_answers", "axis=1)")
+
+
+def answer_off_the_grid(patch: Patch) -> None:
+    """A record that is no point counts as the point before it."""
+    original = GridFamily._halves
+
+    def on_points(grids: Any, steps: Any, numbers: Any, width: Any, reach: int) -> Any:
+        return original(grids, steps, numbers, width, reach) - 1 | 1
+
+    patch.setattr(GridFamily, "_halves", on_points)
+
+
+def skip_by_looking(patch: Patch) -> None:
+    """Members that no record lies in are left out, with their floor."""
+
+    def weights(law: FamilyLaw) -> Any:
+        logs = original(law)
+        for index, member in enumerate(law.family.members):
+            halves = law.family.member_halves(member, law.strip.steps)
+            if not ((halves > 0) & (halves < 2 * member.size)).any():
+                logs[index] = -math.inf
+        return logs
+
+    original = joint_exp_family.FamilyLaw.log_weights.func  # type: ignore[attr-defined]
+    patch.setattr(joint_exp_family.FamilyLaw, "log_weights", property(weights))
+
+
+def unequal_reach(patch: Patch) -> None:
+    """Every other member has no window: its answers always count as outside."""
+    original = joint_exp_family.log_shares
+
+    def shares(family: Any, strip: Any, steps: Any, decay: Any) -> Any:
+        logs = original(family, strip, steps, decay)
+        logs[::2] = -math.inf
+        return logs
+
+    patch.setattr(joint_exp_family, "log_shares", shares)
+
+
+def mean_weights(patch: Patch) -> None:
+    """The member is drawn by its public weight."""
+    patch.setattr(
+        joint_exp_family.FamilyLaw,
+        "draw_member",
+        lambda law, bits: law.member_law(bits.randrange(len(law.family.members))),
+    )
+
+
+def equation(_: Patch) -> None:
+    check_equation(mechanism(True, (0.3, 0.7), 2.0, 3, 0), MIXED, [-6, -2, 1, 1, 5])
+
+
+def privacy(_: Patch) -> None:
+    check_private(mechanism(True, (0.5,), 1.0, 2, 0), NARROW, 3, [-6, -1, 0, 1, 6])
+
+
+MUTANTS: list[tuple[Callable[[Patch], None], Callable[[Patch], None]]] = [
+    (clamp_records, equation),
+    (miscount_points, equation),
+    (leave_out_volumes, equation),
+    (answer_off_the_grid, equation),
+    (skip_by_looking, privacy),
+    (unequal_reach, equation),
+    (mean_weights, check_draws),
+]
+
+
+@pytest.mark.parametrize(("mutant", "check"), MUTANTS)
+def test_mutants_are_caught(
+    mutant: Callable[[Patch], None], check: Callable[[Patch], None], monkeypatch: Patch
+) -> None:
+    check(monkeypatch)
+    mutant(monkeypatch)
+    with pytest.raises(AssertionError):
+        check(monkeypatch)
