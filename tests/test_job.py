@@ -65,7 +65,9 @@ def test_a_job_is_a_frozen_value() -> None:
     made = job(budget=protected, bounds={None: [0, 9]})
     assert made.bounds == {None: (0, 9)}
     assert made.missing == "drop"
-    assert job().missing == "upper"
+    assert job().missing == "drop"
+    assert not job().drops_first
+    assert made.drops_first
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.size = 2  # type: ignore[misc]
 
@@ -162,7 +164,7 @@ def test_parameters_are_written_down_as_they_always_were() -> None:
         "resolution": None,
         "grid": None,
         "size": None,
-        "missing": "upper",
+        "missing": "drop",
         "mechanism": "joint_exp",
         "intervals": None,
         "rows": 1,

@@ -92,8 +92,9 @@ def quantiles(
             dictionary from keys to numbers. It must be right to within about 50/epsilon
             records: further off, answers are random, and nothing tells. Without it, a fifth of
             epsilon buys a private count.
-        missing: What stands in for missing values: "lower", "upper", a value, or "drop" (under
-            add-remove only, where it is the default; under swap the default is "upper").
+        missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
+            "upper" or a value stands in for them. Under swap neighbors the public number of
+            records includes them; how many there are is protected.
         mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
             whatever the data are like, from public numbers alone; the release says which and why.
             With `by` one is taken for all groups.

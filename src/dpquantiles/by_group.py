@@ -124,7 +124,7 @@ class _GroupDraw:
         if size is not None:
             return release.values, size
         if mechanism.guarantee.neighbors is Neighbors.SWAP:
-            return release.values, view.n
+            return release.values, mechanism.counted(view)
         return release.values, release.provenance.get("size")  # type: ignore[return-value]
 
     def describe(self, grid: Grid) -> dict[str, object]:
@@ -169,7 +169,7 @@ def draw(
     column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid)
     columns = grouping.columns
     with grouped_rows(
-        table, columns, column, source, grouping.keys, job.units, missing, job.bits
+        table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
     ).pinned() as rows:
         codes, sizes = _groups(job, grouping, rows)
         answers: list[Any] = [None] * len(codes)

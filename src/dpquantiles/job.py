@@ -20,7 +20,7 @@ from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
-from dpquantiles.views import MISSING_POLICIES
+from dpquantiles.views import DROP, MISSING_POLICIES, is_dropped
 
 if TYPE_CHECKING:
     from dpquantiles.ledger import Ledger
@@ -133,17 +133,19 @@ class Job:
             raise InvalidValue("keys needs by, the columns that they are keys of")
 
     def _missing_policy(self) -> Any:
-        swap = self.budget.neighbors is Neighbors.SWAP
         if self.missing is None:
-            return "upper" if swap else "drop"
+            return DROP
         if isinstance(self.missing, str) and not self.as_text:
             require.choice(MISSING_POLICIES, missing=self.missing)
-        if swap and isinstance(self.missing, str) and self.missing == "drop":
-            raise InvalidValue(
-                "missing='drop' would show how many records are missing, which swap neighbors "
-                "do not protect; use 'lower', 'upper' or a value, or neighbors='add-remove'"
-            )
         return self.missing
+
+    @property
+    def drops_first(self) -> bool:
+        """Whether missing values leave before rows of units are chosen, or groups are counted.
+
+        Under swap neighbors they stay until then, because public numbers include them.
+        """
+        return is_dropped(self.missing) and self.budget.neighbors is Neighbors.ADD_REMOVE
 
     def _public_size(self) -> int | dict[Any, int | None] | None:
         """The size that is stated; one for each key is possible only where there are groups."""
@@ -249,6 +251,8 @@ class Job:
         source = {"source": _digest(named) if isinstance(named, Named) else None}
         if isinstance(named, Named) and named.type is not None:
             source["type"] = named.type
+        if isinstance(named, Named) and named.na:
+            source["na"] = ", ".join(map(repr, named.na))
         column = self.columns[0]
         columns: dict[str, object] = {"column": column, "bounds": self.bounds.get(column)}
         if self.describes:

@@ -25,7 +25,7 @@ from dpquantiles.sources.source import (
     pinned_columns,
 )
 from dpquantiles.sources.units import require_units
-from dpquantiles.views import FilledView, SortedSteps, SortedView
+from dpquantiles.views import SortedSteps, SortedView, filled, stand_in
 
 Made = Release | GroupedRelease | Description
 
@@ -37,6 +37,14 @@ class GriddedColumn(NamedTuple):
     grid: Grid
     missing: Any
     """The policy for missing values, or the value that stands in for them."""
+
+    @property
+    def stated_missing(self) -> object:
+        """The same as a release states it."""
+        if isinstance(self.missing, str):
+            return self.missing
+        (value,) = self.grid.decode(np.array([stand_in(self.grid, self.missing)]))
+        return self.grid.kind.to_json(value)
 
 
 def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None = None) -> Made:
@@ -115,8 +123,8 @@ def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
         if job.budget.neighbors is Neighbors.SWAP:
             n = None if job.units.column else opened.rows()
         if n is not None:
-            nobody = SortedSteps(column.grid, np.zeros(0, dtype=np.int64))
-            _draw(job, FilledView(nobody, 0, n), column, random.Random(0))
+            dummies = SortedSteps(column.grid, np.zeros(0, dtype=np.int64), missing=n)
+            _draw(job, filled(dummies, column.missing), column, random.Random(0))
 
 
 def _charged(job: Job, grouping: Grouping | None) -> AbstractContextManager[Any]:
@@ -150,15 +158,16 @@ def _read_and_draw(job: Job, opened: Opened, grouping: Grouping | None) -> Made:
     if grouping is None or typed.table is None:
         return _draw_columns(job, typed, columns)
     ((_, column),) = columns.items()
-    return by_group.draw(job, grouping, typed.table, *column)
+    release = by_group.draw(job, grouping, typed.table, *column)
+    provenance = {**release.provenance, "missing": column.stated_missing}
+    return replace(release, provenance=provenance)
 
 
 def _draw_columns(
     job: Job, opened: Opened, columns: Mapping[Any, GriddedColumn]
 ) -> Release | Description:
     sources = {name: column.source for name, column in columns.items()}
-    missing = next(iter(columns.values())).missing
-    with pinned_columns(opened, sources, job.units, missing, job.bits) as still:
+    with pinned_columns(opened, sources, job.units, job.drops_first, job.bits) as still:
         made = {}
         for name, source in still.items():
             column = columns[name]
@@ -178,15 +187,17 @@ def _draw(job: Job, view: SortedView, column: GriddedColumn, bits: Bits) -> _Dra
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
-    choice = job.choose(view.n, view.grid)
+    size = view.n + (view.missing or 0)
+    choice = job.choose(size, view.grid)
     domain = column.source.domain
     mechanism = job.build(choice.mechanism, job.typical_size, domain)
     release = mechanism.release(view, bits)
     answers = dict(zip(release.q, release.values, strict=True))
     provenance = {
         **release.provenance,
+        "missing": column.stated_missing,
         "choice": choice.why,
-        **cautions.for_column(job, choice.mechanism, view.n, view.grid),
+        **cautions.for_column(job, choice.mechanism, size, view.grid),
         **precision(view.grid, domain),
     }
     values = tuple(answers[q] for q in job.q)

@@ -62,6 +62,7 @@ def noisy(count: int, rate: float) -> ExactLaw:
 @pytest.mark.parametrize("rate", [0.5, 2.0])
 @pytest.mark.parametrize("guarantee", [PURE, RHO])
 def test_counts_lose_what_their_noise_loses(guarantee: PureDP | ZCDP, rate: float) -> None:
-    tree = [ExactLaw((0,), np.zeros(1), (TreeCounts(np.array([k, 7]), rate),)) for k in (0, 1)]
+    rates = np.array([rate, 1.0])
+    tree = [ExactLaw((0,), np.zeros(1), (TreeCounts(np.array([k, 7]), rates),)) for k in (0, 1)]
     expected = loss(guarantee, noisy(0, rate), noisy(1, rate))
     assert loss(guarantee, *tree) == pytest.approx(expected, rel=1e-6)

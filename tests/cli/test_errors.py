@@ -83,7 +83,6 @@ def test_bounds(
         (("--size", "5"), "use --neighbors add-remove"),
         (("--neighbors", "add_remove"), "did you mean 'add-remove'?"),
         (("--mechanism", "joint-exp"), "did you mean 'joint_exp'?"),
-        (("--missing", "drop"), "or --neighbors add-remove"),
         (("--missing", "uper"), "did you mean 'upper'?"),
         (("--missing", "nan"), "or a value of type int, got 'nan'"),
         (("--format", "jsn"), "did you mean 'json'?"),

@@ -28,8 +28,8 @@ MUTANTS: list[tuple[Any, str, str, str, Any]] = [
     (Bracketed._answering, "budget=rest", "budget=self.budget", "pure-swap", None),
     (
         Bracketed._sized,
-        "count.draw(n, bits), rest",
-        "count.draw(n, bits), self.inner.budget",
+        "count.draw(view.n, bits), rest",
+        "count.draw(view.n, bits), self.inner.budget",
         "pure-add-remove",
         None,
     ),
@@ -107,10 +107,20 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
     ),
     (
         adaptive_tree.AdaptiveTree._size,
-        "PrivateCount(budget=paid).draw(n, bits)",
-        "(PrivateCount(budget=paid).draw(n, bits) and n)",
+        "PrivateCount(budget=paid).draw(view.n, bits)",
+        "(PrivateCount(budget=paid).draw(view.n, bits) and view.n)",
         "adaptive_tree-pure-add-remove",
         check_public_numbers,
+    ),
+    # The number of missing records.
+    (agg_tree.AggTree._total, "self.rate(1)", "2 * self.rate(1)", "agg_tree-pure-swap", None),
+    (agg_tree.AggTree._total, "return view.n +", "return view.n + 0 *", "agg_tree-pure-swap", None),
+    (
+        agg_tree.AggTree._total,
+        "self.rate(1)",
+        "2 * self.rate(1)",
+        "adaptive_tree-concentrated-swap",
+        None,
     ),
     # Every mechanism by itself.
     (

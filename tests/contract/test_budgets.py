@@ -91,7 +91,8 @@ def view_of(kind: str, number: int = NUMBER) -> dpq.ArrayView:
     records = chance.normal(2**29, 2**24, number)
     if kind == "tied":
         records = np.round(records / 2**22) * 2**22
-    return dpq.ArrayView(records.astype(np.int64), GRID)
+    gone = chance.random(number) < (0.3 if kind == "missing" else 0.0)
+    return dpq.ArrayView(np.ma.masked_array(records.astype(np.int64), gone), GRID)
 
 
 def drawn(case: Case, q: tuple[float, ...], view: dpq.ArrayView, size: int = NUMBER) -> list[Draw]:
@@ -112,7 +113,9 @@ def share(promised: Guarantee, budget: Guarantee) -> Fraction:
 
 def check_spending(case: Case) -> None:
     """No more than is promised, no promise above the budget, and little of it left."""
-    for kind, q in itertools.product(("smooth", "tied"), case.quantiles):
+    # Under add-remove neighbors a missing record is none.
+    kinds = ("smooth", "tied", "missing") if case.budget.neighbors == "swap" else ("smooth", "tied")
+    for kind, q in itertools.product(kinds, case.quantiles):
         promised = case.build(q).guarantee
         whole = Fraction(promised.amount)
         used = spent(drawn(case, q, view_of(kind)), promised) / whole

@@ -70,10 +70,13 @@ def test_windows_and_releases_are_those_of_the_array(
         assert f"{read_by.__module__}.{read_by.__name__}".endswith(f".{LAZY[engine]}")
     grid = default_grid(typed.kind)
     if engine not in SLOW or name in ("floats", "integers", "dates"):
-        assert_same_view(source.view(grid, "upper"), ArrayView(typed.values, grid))
+        for policy in ("upper", "drop"):
+            view = ArrayView(typed.values, grid, missing=policy)
+            assert_same_view(source.view(grid, policy), view)
     variants: list[dict[str, Any]] = [{}]
     if engine not in SLOW:
-        variants += [{"neighbors": "add-remove"}, {"missing": "lower"}, *LOOSE.get(name, [])]
+        policies = [{"missing": "lower"}, {"missing": "upper"}]
+        variants += [{"neighbors": "add-remove"}, *policies, *LOOSE.get(name, [])]
     for options in variants:
         assert release(data, "x", **options) == release(array, None, **options)
 

@@ -1,5 +1,6 @@
 """What each step of an interval may miss, recorded and added up: no more than the level leaves."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,9 @@ OFF = 1000
 LEVELS = (0.5, 0.9, 0.95)
 
 
-def recorded(asked: Intervals, *, public: bool) -> tuple[list[float], list[int]]:
+def recorded(
+    asked: Intervals, *, public: bool, missing: int | None = None, too_few: int = OFF
+) -> tuple[list[float], list[int]]:
     """The chances that the lower end of a median takes, and the numbers of records it is for."""
     chances, numbers = list[float](), list[int]()
     margin = tails.sampling_margin
@@ -31,16 +34,17 @@ def recorded(asked: Intervals, *, public: bool) -> tuple[list[float], list[int]]
         return margin(n, q, chance)
 
     def off(chance: float, *, rate: float, terms: int) -> int:
-        assert (rate, terms) == (0.5, len(COUNTS))
+        assert (rate, terms) == (0.5, 1 if public else len(COUNTS))
         chances.append(chance)
-        return OFF
+        return too_few
 
-    def refuted(_: MeasuredRanks, beyond: Floats, share: Floats, chance: float) -> Any:
-        assert len(beyond) == len(share) == len(COUNTS) - 1
+    def refuted(_: MeasuredRanks, beyond: Floats, estimates: Any, chance: float) -> Any:
+        assert len(beyond) == len(estimates.share) == len(COUNTS) - 1
         chances.append(chance)
         return np.zeros(len(beyond), dtype=bool)
 
     ranks = measured(COUNTS, 0.5, public=sum(COUNTS) if public else None)
+    ranks = replace(ranks, missing=missing)
     with Patch.context() as patch:
         patch.setattr(tails, "sampling_margin", sampling)
         patch.setattr(tails, "noise_margin", off)
@@ -49,11 +53,12 @@ def recorded(asked: Intervals, *, public: bool) -> tuple[list[float], list[int]]
     return chances, numbers
 
 
-def check_chances(*, public: bool) -> None:
+def check_chances(*, public: bool, missing: int | None = None) -> None:
     """All that one end may miss by is half of what the level leaves, and nearly all of that."""
+    known = public and missing is None
     for level in LEVELS:
-        for of, steps in zip(SUBJECTS, (1, 2 if public else 3), strict=True):
-            chances, _ = recorded(Intervals(level, of=of), public=public)
+        for of, steps in zip(SUBJECTS, (1, 2 if known else 3), strict=True):
+            chances, _ = recorded(Intervals(level, of=of), public=public, missing=missing)
             assert len(chances) == steps
             left = (1 - Fraction(level)) / 2
             assert left * Fraction("0.999999") < sum(map(Fraction, chances)) <= left * (1 + EXACT)
@@ -68,6 +73,8 @@ def check_numbers() -> None:
         asked = Intervals(level, of="population")
         assert recorded(asked, public=True)[1] == [sum(COUNTS)]
         assert recorded(asked, public=False)[1] == [sum(COUNTS) + OFF]
+        assert recorded(asked, public=True, missing=300)[1] == [sum(COUNTS)]
+        assert recorded(asked, public=True, missing=300, too_few=20)[1] == [sum(COUNTS) - 280]
 
 
 def check_steps() -> None:
@@ -82,9 +89,11 @@ def check_steps() -> None:
             assert taken >= max(fewer)
 
 
-@pytest.mark.parametrize("public", [True, False])
-def test_chances_of_one_end_add_up_to_half_of_what_the_level_leaves(public: bool) -> None:
-    check_chances(public=public)
+@pytest.mark.parametrize(("public", "missing"), [(True, None), (False, None), (True, 30)])
+def test_chances_of_one_end_add_up_to_half_of_what_the_level_leaves(
+    public: bool, missing: int | None
+) -> None:
+    check_chances(public=public, missing=missing)
 
 
 def test_sampling_is_for_as_many_records_as_there_may_be() -> None:
@@ -121,7 +130,9 @@ def of_public_sizes() -> None:
             of_protected_sizes,
         ),
         (MeasuredRanks._sampling, "SIZE_SHARE * chance, rate", "chance, rate", of_protected_sizes),
-        (MeasuredRanks._sampling, "sum(self.counts) + off", "sum(self.counts)", check_numbers),
+        (MeasuredRanks._sampling, "counted + off", "counted", check_numbers),
+        (MeasuredRanks._sampling, "min(most, self.size)", "most", check_numbers),
+        (MeasuredRanks._sampling, "- (self.missing or 0), 1", ", 1", check_numbers),
         (MeasuredRanks._sampling, "* chance) + 1", "* chance)", check_steps),
     ],
 )

@@ -13,12 +13,15 @@ from scipy import stats
 
 from dpquantiles import Intervals
 from dpquantiles.intervals import Interval, MeasuredRanks
+from dpquantiles.intervals.ranks import Estimates
 from dpquantiles.kinds import INTEGER
 
 ENDS = (0, 99)
 
 
-def measured(counts: Sequence[int], rate: float, *, public: int | None) -> MeasuredRanks:
+def measured(
+    counts: Sequence[int], rate: float, *, public: int | None, missing: int | None = None
+) -> MeasuredRanks:
     """Cuts at 10, 20, ...: the value k itself starts the cell above its cut."""
     cuts = range(10, 10 * len(counts), 10)
     return MeasuredRanks(
@@ -29,19 +32,30 @@ def measured(counts: Sequence[int], rate: float, *, public: int | None) -> Measu
         rate=rate,
         size=public,
         ends=ENDS,
+        missing=missing,
     )
 
 
-def miss_chance(counts: Sequence[int], q: float, level: float, rate: float, *, public: bool) -> Any:
+def miss_chance(
+    counts: Sequence[int],
+    q: float,
+    level: float,
+    rate: float,
+    *,
+    public: bool,
+    missing: int | None = None,
+) -> Any:
     """The exact chance that either end is wrong, over all noise up to a bound."""
     n, most = sum(counts), math.ceil(10 / rate)
+    hidden = [] if missing is None else [missing]
     one = np.exp(-rate * np.abs(np.arange(-most, most + 1)))
     one /= one.sum()
     wanted, below = Intervals(level), dict(zip(range(10, 100, 10), np.cumsum(counts), strict=False))
     missed = np.zeros(2)
-    for noise in itertools.product(range(-most, most + 1), repeat=len(counts)):
-        noisy = [count + z for count, z in zip(counts, noise, strict=True)]
-        ranks = measured(noisy, rate, public=n if public else None)
+    for noise in itertools.product(range(-most, most + 1), repeat=len(counts) + len(hidden)):
+        noisy = [count + z for count, z in zip([*counts, *hidden], noise, strict=True)]
+        gone = noisy.pop() if hidden else None
+        ranks = measured(noisy, rate, public=n + sum(hidden) if public else None, missing=gone)
         # A value at the far side cannot hide a wrong end.
         lower = ranks.interval(q, ENDS[1], wanted).lower
         upper = ranks.interval(q, ENDS[0], wanted).upper
@@ -68,6 +82,59 @@ def test_the_chance_of_a_miss_is_exact_and_small(
     if counts[0] == q * sum(counts):
         # On the cut itself a miss needs the least noise, and the level is nearly used up.
         assert missed.max() > (1 - level) / 2 * math.exp(-2 * rate)
+
+
+@pytest.mark.parametrize("level", [0.7, 0.95])
+@pytest.mark.parametrize(
+    ("counts", "q", "missing"),
+    [((5, 5), 0.5, 3), ((3, 9), 0.25, 0), ((1, 4), 0.2, 50), ((9, 1), 0.9, 2)],
+)
+def test_missing_records_are_one_more_count(
+    counts: tuple[int, ...], q: float, level: float, missing: int
+) -> None:
+    """All estimates are tried: the count of missing records weighs nothing, or on either side."""
+    for weighs in range(3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(np, "argmin", always(weighs, np.argmin))
+            missed = miss_chance(counts, q, level, 1.5, public=True, missing=missing)
+        assert (missed <= (1 - level) / 2 + 1e-4).all()
+        assert missed.max() > (1 - level) / 2 * math.exp(-4.5)
+
+
+def always(choice: int, original: Any) -> Any:
+    """The choice among estimates, which is the only one along the first axis."""
+
+    def argmin(array: Any, axis: int | None = None) -> Any:
+        return original(array) if axis is None else np.full(array.shape[1], choice)
+
+    return argmin
+
+
+def test_the_best_estimate_is_taken() -> None:
+    few = measured([10, 10, 10], 0.5, public=40, missing=10)
+    for q in (0.1, 0.5, 0.9):
+        share, left, right = few._estimates(q)
+        variance = (1 - share) ** 2 * left + share**2 * right
+        for best, i in zip(variance, (1, 2), strict=True):
+            others = [
+                (1 - q) ** 2 * i + q**2 * (3 - i),
+                (1 - q / 2) ** 2 * i + (q / 2) ** 2 * (4 - i),
+                ((1 - q) / 2) ** 2 * (i + 1) + ((1 + q) / 2) ** 2 * (3 - i),
+            ]
+            assert best == pytest.approx(min(others))
+
+
+def test_a_count_of_missing_records_of_another_weight_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if the number of present records were known: its noise is left out of the test."""
+    monkeypatch.setattr(
+        MeasuredRanks,
+        "_estimates",
+        lambda *_: Estimates(np.array([0.5]), np.array([1]), np.array([1])),
+    )
+    missed = miss_chance((9, 1), 0.9, 0.8, 1.5, public=True, missing=2)
+    assert missed.max() > 0.1 * 1.3
 
 
 @pytest.mark.parametrize("public", [True, False])
@@ -122,8 +189,8 @@ def test_extremes_reach_the_ends(public: int | None) -> None:
 
 def test_ranks_are_written_and_read() -> None:
     ranks = measured([20, -3, 20], 0.1 + 0.2, public=None)
-    for ends in (ENDS, (None, 99), (None, None)):
-        shown = replace(ranks, ends=ends, lower=(None, 20), upper=(9, None))
+    for ends, missing in ((ENDS, None), ((None, 99), 7), ((None, None), -1)):
+        shown = replace(ranks, ends=ends, lower=(None, 20), upper=(9, None), missing=missing)
         plain = json.loads(json.dumps(shown.to_dict(INTEGER), allow_nan=False))
         assert MeasuredRanks.from_dict(plain, INTEGER) == shown
 

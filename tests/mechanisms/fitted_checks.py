@@ -141,7 +141,7 @@ def losses(mechanism: Fitted, sizes: Sequence[int]) -> dict[str, float]:
     laws: Laws = {}
     stages = mechanism.stages(POINTS)
     scripts = list(itertools.product(NUMBERS, repeat=1 + (stages.size is not None)))
-    for pair in neighbor_pairs(str(mechanism.budget.neighbors), sizes, POINTS):
+    for pair in neighbor_pairs(str(mechanism.budget.neighbors), sizes, POINTS + 1):
         views = [view_of(records, POINTS) for records in pair]
         for script in scripts:
             one, other = (run(mechanism, view, script) for view in views)

@@ -26,8 +26,10 @@ Answer = tuple[int, ...]
 
 
 def view_of(records: Sequence[int], points: int) -> dpq.ArrayView:
-    """Records that are steps of a grid with this many points already."""
-    return dpq.ArrayView(np.array(records, dtype=np.int64), dpq.UniformGrid(0, points - 1, 1))
+    """Records that are steps of a grid with this many points already; those beyond are missing."""
+    steps = np.array(records, dtype=np.int64)
+    numbers = np.ma.masked_array(steps, steps >= points)
+    return dpq.ArrayView(numbers, dpq.UniformGrid(0, points - 1, 1))
 
 
 def all_answers(points: int, m: int) -> Iterator[Answer]:
@@ -58,14 +60,28 @@ def greedy_path(records: Sequence[int], answer: Answer, targets: Sequence[int]) 
     return path
 
 
-def oracle(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> dict[Answer, float]:
+def removal_order(size: int) -> list[int]:
+    """The ranks 0 .. size-1 with their binary digits written backwards, in ascending order."""
+    width = len(f"{size - 1:b}") if size > 1 else 0
+    backwards = (int(f"{i:0{width}b}"[::-1], 2) if width else 0 for i in range(2**width))
+    return [rank for rank in backwards if rank < size]
+
+
+def left(target: int, size: int, missing: int) -> int:
+    """What is left of the ranks below a target when missing records strike theirs."""
+    return target - sum(rank < target for rank in removal_order(size)[:missing])
+
+
+def oracle(mechanism: dpq.JointExp, everybody: Sequence[int], points: int) -> dict[Answer, float]:
     """The log probability of every answer, straight from the definition (3) and (4)."""
-    n = len(records)
-    nu = n if mechanism.size is None else mechanism.size
+    records = [x for x in everybody if x < points]
+    n, missing = len(records), len(everybody) - len(records) if mechanism.size is None else 0
+    size = n + missing if mechanism.size is None else mechanism.size
+    nu = size - missing
     delta = 2 if mechanism.neighbors == "swap" else 1
     assert mechanism.reach is not None
     reach, rate = mechanism.reach, mechanism.epsilon / (2 * delta)
-    targets = sorted(round(q * nu) for q in mechanism.q)
+    targets = [left(round(q * size), size, missing) for q in sorted(mechanism.q)]
     surplus = n - nu
     floor = math.exp(-rate * (2 * reach - delta)) / math.expm1(rate * delta)
     weights = {}
@@ -110,7 +126,7 @@ def neighbor_pairs(
 
 
 def worst_loss(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> float:
-    """The largest privacy loss over all neighbors and all answers."""
+    """The largest privacy loss over all neighbors and all answers; records may be missing."""
     laws: dict[Answer, dict[Answer, float]] = {}
 
     def law(records: Answer) -> dict[Answer, float]:
@@ -119,7 +135,7 @@ def worst_loss(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> fl
         return laws[records]
 
     worst = 0.0
-    for one, other in neighbor_pairs(str(mechanism.neighbors), sizes, points):
+    for one, other in neighbor_pairs(str(mechanism.neighbors), sizes, points + 1):
         a, b = law(one), law(other)
         worst = max(worst, max(abs(a[o] - b[o]) for o in a))
     return worst
@@ -200,7 +216,7 @@ def check_draws(mechanism: dpq.JointExp, records: Sequence[int], points: int) ->
 def check_window(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> None:
     """Windows give bit-identical laws, and nothing outside the demand is asked for."""
     whole = view_of(records, points)
-    demand = mechanism.demand(whole.n, whole.grid)
+    demand = mechanism.demand(whole.n, whole.grid, mechanism.left_out(whole))
     recording = RecordingView(whole)
     reference = mechanism.law(recording)
     allowed = {i for run in demand for i in run}

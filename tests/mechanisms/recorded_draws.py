@@ -193,15 +193,31 @@ class Recorder:
 
     def tree(self, made: Any, *_: Any) -> None:
         """Every level has independent noise on all of its counts."""
-        assert len(self.noise) == len(made.levels)
-        exact = [level - noise for level, (_, noise) in zip(made.levels, self.noise, strict=True)]
-        for level, (rate, noise) in zip(exact, self.noise, strict=True):
+        nodes, rest = self.noise[: len(made.levels)], self.noise[len(made.levels) :]
+        exact = [level - noise for level, (_, noise) in zip(made.levels, nodes, strict=True)]
+        for level, (rate, noise) in zip(exact, nodes, strict=True):
             assert len(noise) == len(level)
             assert level.min() >= 0
             assert level.sum() == self.view.n
             self.histogram("tree", rate)
         for coarse, fine in itertools.pairwise(exact):
             assert (fine.reshape(-1, made.branching).sum(axis=1) == coarse).all()
+
+        if self.swap:
+            self.present(made, rest, [rate for rate, _ in nodes])
+        else:
+            assert not rest
+            assert made.total is None
+
+    def present(self, made: Any, noise: list[tuple[Fraction, Any]], nodes: list[Fraction]) -> None:
+        """A record that becomes missing leaves one node per level, where a swap changes two."""
+        (((rate, (off,))),) = noise
+        assert made.total - off == self.view.n
+        spared = max(Fraction(0), rate - sum(nodes))
+        spared_rho = max(
+            Fraction(0), rate**2 / 2 - sum((node**2 for node in nodes), Fraction(0)) / 2
+        )
+        self.add("tree", spared, spared_rho, rate)
 
     def cuts(self, _made: Any, _below: Any, _points: int, rule: cells.Rule, *_: Any) -> None:
         """However many cells are asked about, one price."""
@@ -219,6 +235,9 @@ class Recorder:
     def ranks(self, made: Any, _self: Any, view: Any, *_: Any) -> None:
         """One call for all cells, and what is released is the truth plus that noise."""
         ((rate, noise),) = self.noise
+        if self.swap:
+            *noise, off = noise
+            assert made.missing - off == view.missing
         assert len(noise) == len(made.counts)
         cuts = view.grid.encode(np.array(made.lower))
         below = view.ranks(cuts)[0] if len(cuts) else []
@@ -228,7 +247,7 @@ class Recorder:
     def slices(self, made: Any, mechanism: Any, view: Any, _bits: Any) -> None:
         """(5) of `slice_quantiles.py`."""
         ((rate, noise),) = self.noise
-        plan = mechanism.plan(view.n, view.grid)
+        plan = mechanism.plan(view.n + (view.missing if self.swap else 0), view.grid)
         m, t = len(set(made.q)), plan.slope
         assert len(noise) == m
         nodes = slice_quantiles.diameter(m) if self.swap else m.bit_length()

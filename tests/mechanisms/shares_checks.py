@@ -19,7 +19,7 @@ ORDERS = (1.01, 1.5, 2.0, 4.0, 16.0, 64.0)
 def pairs(
     mechanism: Any, sizes: Sequence[int], points: int, law_of: LawOf = checks.law_of
 ) -> list[tuple[Floats, Floats]]:
-    """The log probabilities of all answers, for all pairs of small neighbors."""
+    """The log probabilities of all answers, for all pairs of small neighbors, some missing."""
     laws: dict[Hashable, Floats] = {}
 
     def law(records: Answer) -> Floats:
@@ -28,7 +28,7 @@ def pairs(
             assert math.isclose(np.exp(laws[records]).sum(), 1.0, rel_tol=1e-9)
         return laws[records]
 
-    found = checks.neighbor_pairs(str(mechanism.neighbors), sizes, points)
+    found = checks.neighbor_pairs(str(mechanism.neighbors), sizes, points + 1)
     return [(law(one), law(other)) for one, other in found]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpquantiles.mechanisms import slice_quantiles as module
 from dpquantiles.mechanisms.slice_quantiles import SlicePlan
-from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
+from tests.mechanisms.joint_exp_checks import left, neighbor_pairs, view_of
 
 Floats = np.ndarray
 
@@ -86,18 +86,17 @@ class Laws:
 
     def __init__(self, plan: SlicePlan, points: int, reach: int) -> None:
         self.plan, self.points = plan, points
-        prefix, self.chances = noise_box(plan, reach)
-        self.ranks = plan.targets + prefix
-        self.caps = module.caps_of(self.ranks, plan)
+        self.prefix, self.chances = noise_box(plan, reach)
         self.known: dict[tuple[int, ...], Floats] = {}
 
     def of(self, records: tuple[int, ...]) -> Floats:
         """The probability of every vector of answers, as an array with one axis per answer."""
         if records not in self.known:
             low, high = -1 - self.plan.reach, len(records) + 1 + self.plan.reach
-            near = np.clip(self.ranks, low, high)  # beyond, nothing changes any more
+            ranks = self._targets(records) + self.prefix
+            near, caps = np.clip(ranks, low, high), module.caps_of(ranks, self.plan)
             table = answer_laws(self.plan, records, self.points, range(low, high + 1))
-            each = [table[near[:, i] - low, self.caps[:, i]] for i in range(near.shape[1])]
+            each = [table[near[:, i] - low, caps[:, i]] for i in range(near.shape[1])]
             letters = "abcdefg"[: len(each)]
             joint = np.einsum(
                 f"z,{','.join('z' + c for c in letters)}->{letters}", self.chances, *each
@@ -108,16 +107,28 @@ class Laws:
     def at(self, records: tuple[int, ...], answers: Sequence[int]) -> float:
         """The probability of one vector of answers."""
         low, high = -1 - self.plan.reach, len(records) + 1 + self.plan.reach
-        near = np.clip(self.ranks, low, high) - low
+        ranks = self._targets(records) + self.prefix
+        near, caps = np.clip(ranks, low, high) - low, module.caps_of(ranks, self.plan)
         table = answer_laws(self.plan, records, self.points, range(low, high + 1))
         chances = self.chances.copy()
         for i, answer in enumerate(answers):
-            chances *= table[near[:, i], self.caps[:, i], answer]
+            chances *= table[near[:, i], caps[:, i], answer]
         return float(chances.sum())
+
+    def _targets(self, records: tuple[int, ...]) -> Floats:
+        """The targets of the plan, less the ranks that missing records strike.
+
+        Plans here have targets for more records than there are, so all of these count as present.
+        """
+        missing = sum(x >= self.points for x in records)
+        size = max(len(records), int(self.plan.targets[-1]))
+        found = [left(target, size, missing) for target in self.plan.targets.tolist()]
+        return np.array(found)
 
     def losses(self, neighbors: str, sizes: Sequence[int]) -> Iterator[float]:
         """The worst loss of every pair of neighbors."""
-        for one, other in neighbor_pairs(neighbors, sizes, self.points):
+        missing = neighbors == "swap"
+        for one, other in neighbor_pairs(neighbors, sizes, self.points + missing):
             yield float(np.abs(np.log(self.of(one) / self.of(other))).max())
 
 

@@ -66,10 +66,10 @@ def log_law(mechanism: AboveThreshold, records: Sequence[int], points: int) -> d
 
 
 def worst_loss(mechanism: AboveThreshold, sizes: Sequence[int], points: int) -> float:
-    """The largest privacy loss over all neighbors and all answers."""
+    """The largest privacy loss over all neighbors and all answers; records may be missing."""
     laws: dict[Answer, dict[Answer, float]] = {}
     worst = 0.0
-    for pair in neighbor_pairs(str(mechanism.neighbors), sizes, points):
+    for pair in neighbor_pairs(str(mechanism.neighbors), sizes, points + 1):
         for records in pair:
             if records not in laws:
                 laws[records] = log_law(mechanism, records, points)

@@ -59,12 +59,14 @@ def rates(mechanism: AggTree) -> list[Fraction]:
 
 
 def flat(released: ReleasedTree) -> np.ndarray:
-    return np.concatenate(released.levels)
+    """All counts that get noise, in the order in which they get it."""
+    present = [] if released.total is None else [released.total]
+    return np.concatenate([*released.levels, present])
 
 
 def changes(mechanism: AggTree) -> list[np.ndarray]:
-    """By how much every node's count differs, for all neighbors of up to three records."""
-    pairs = neighbor_pairs(str(mechanism.neighbors), [0, 1, 2, 3], POINTS)
+    """By how much every count differs, for all neighbors of up to three records, some missing."""
+    pairs = neighbor_pairs(str(mechanism.neighbors), [0, 1, 2, 3], POINTS + 1)
     return [flat(noiseless(mechanism, a)) - flat(noiseless(mechanism, b)) for a, b in pairs]
 
 
@@ -85,16 +87,20 @@ def check_pure(mechanism: AggTree) -> None:
     ]
     assert isinstance(mechanism.budget, PureDP)
     assert max(price) == Fraction(mechanism.budget.epsilon)
+    if mechanism.neighbors is Neighbors.SWAP:
+        lost = [p for p, change in zip(price, changes(mechanism), strict=True) if change[-1]]
+        assert set(lost) == {Fraction(mechanism.budget.epsilon)}
 
 
 def check_concentrated(mechanism: AggTree) -> None:
     """Renyi divergences of all nodes together are within rho times the order."""
     assert isinstance(mechanism.budget, ZCDP)
     rho = mechanism.budget.rho
-    rate, worst = float(rates(mechanism)[0]), 0.0
+    each, worst = [float(rate) for rate in rates(mechanism)], 0.0
     for change in {tuple(np.abs(c)) for c in changes(mechanism)}:
         for order in (1.01, 2.0, 8.0, 40.0):
-            divergence = sum(renyi(rate, int(d), order) for d in change if d)
+            moved = zip(each, change, strict=True)
+            divergence = sum(renyi(rate, int(d), order) for rate, d in moved if d)
             assert divergence <= rho * order * (1 + 1e-9)
             worst = max(worst, divergence / (rho * order))
     assert worst > 0.5
@@ -152,9 +158,9 @@ def test_counts_carry_fresh_noise() -> None:
     truth = flat(noiseless(mechanism, [0, 1, 4]))
     view = view_of([0, 1, 4], POINTS)
     noise = np.array([flat(mechanism.tree(view, bits)) - truth for _ in range(3000)])
-    ratio = math.exp(-0.5)
+    ratio = np.exp([-0.5] * 6 + [-1.0])  # the last is that of the records that are present
     np.testing.assert_allclose(noise.var(axis=0), 2 * ratio / (1 - ratio) ** 2, rtol=0.2)
-    assert np.abs(np.corrcoef(noise.T) - np.eye(6)).max() < 0.1
+    assert np.abs(np.corrcoef(noise.T) - np.eye(7)).max() < 0.1
 
 
 @pytest.mark.parametrize(
@@ -250,7 +256,11 @@ def test_merged_counts_add_up(neighbors: str) -> None:
     assert (flat(both) == flat(one) + flat(other)).all()
     assert both.guarantee == PureDP(epsilon=1.0, neighbors=Neighbors(neighbors))
     assert both.guarantee == other.merge(one).guarantee
-    assert both.total == (3 if neighbors == "swap" else None)
+    assert both.size == (3 if neighbors == "swap" else None)
+    if one.total is not None and other.total is not None:
+        assert both.total == one.total + other.total
+    else:
+        assert both.total is None
     exact = noiseless(mechanism, [0, 1]).merge(noiseless(mechanism, [3]))
     assert (flat(exact) == flat(noiseless(mechanism, [0, 1, 3]))).all()
     assert exact.guarantee is None
@@ -403,7 +413,24 @@ def counts(_: Patch) -> None:
     check_every_level_counts_every_record(small("swap"))
 
 
+def count_missing_records_twice(patch: Patch) -> None:
+    original = AggTree._total
+
+    def total(self: AggTree, view: Any, bits: Any) -> int | None:
+        found = original(self, view, bits)
+        return None if found is None else found - (view.missing or 0)
+
+    patch.setattr(AggTree, "_total", total)
+
+
+def count_missing_records_for_all_of_the_budget(patch: Patch) -> None:
+    mutate(patch, AggTree._total, "self.rate(1)", "2 * self.rate(1)")
+
+
 MUTANTS: list[tuple[Callable[[Patch], None], Callable[[Patch], None]]] = [
+    (count_missing_records_twice, pure),
+    (count_missing_records_for_all_of_the_budget, pure),
+    (count_missing_records_for_all_of_the_budget, concentrated),
     (halve_the_sensitivity, pure),
     (halve_the_sensitivity, concentrated),
     (forget_the_levels, pure),

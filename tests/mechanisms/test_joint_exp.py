@@ -205,6 +205,7 @@ class EndlessTies:
 
     grid: Grid
     n: int = 10**9
+    missing: int | None = 10**8
 
     def order_statistics(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.full(len(index), 40, dtype=np.int64)

@@ -38,16 +38,17 @@ def floor_of_a_wider_window(patch: Patch) -> None:
 def shorten_the_window(patch: Patch) -> None:
     original = JointExp._geometry
 
-    def geometry(mechanism: JointExp, n: int, points: int) -> Geometry:
-        found = original(mechanism, n, points)
+    def geometry(mechanism: JointExp, n: int, setting: Any, missing: int = 0) -> Geometry:
+        found = original(mechanism, n, setting, missing)
         return found._replace(start=found.start + 1, length=found.length - 2)
 
     patch.setattr(JointExp, "_geometry", geometry)
 
 
 def shorten_the_demand(patch: Patch) -> None:
-    def demand(mechanism: JointExp, n: int, grid: Any) -> Demand:
-        whole = runs(mechanism._geometry(n, grid.size), n)
+    def demand(mechanism: JointExp, n: int, grid: Any, missing: int = 0) -> Demand:
+        setting = mechanism._common_setting(n + missing, grid)
+        whole = runs(mechanism._geometry(n, setting, missing), n)
         return Demand(runs=tuple(run[:-1] for run in whole))
 
     patch.setattr(JointExp, "demand", demand)

@@ -338,7 +338,7 @@ def test_groups_of_tables_are_not_kept_by_ibis(people: Any) -> None:
 
     table = open_table(ibis.duckdb.from_connection(people).table("people"))
     keys, source = KeyColumns.of(table, "g"), open_data(table, "x").source("x")
-    rows = groups.grouped_rows(table, keys, "x", source, None, Units(), 0, random.Random(1))
+    rows = groups.grouped_rows(table, keys, "x", source, None, Units(), False, random.Random(1))
     with rows.pinned() as still:
         assert still.table.frame.to_native() is rows.table.frame.to_native()
 

@@ -22,6 +22,10 @@ class RecordingView:
         return self.view.n
 
     @property
+    def missing(self) -> int | None:
+        return self.view.missing
+
+    @property
     def grid(self) -> Grid:
         return self.view.grid
 

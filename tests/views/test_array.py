@@ -172,7 +172,8 @@ def test_data_are_never_modified(kind: Any) -> None:
 
 def test_types_meet_grids() -> None:
     days = [dt.date(2024, 1, 2), None, dt.date(2024, 1, 1)]
-    view = ArrayView(days, default_grid(DATE, (dt.date(2024, 1, 1), dt.date(2024, 2, 1))))
+    grid = default_grid(DATE, (dt.date(2024, 1, 1), dt.date(2024, 2, 1)))
+    view = ArrayView(days, grid, missing="upper")
     assert view.order_statistics(np.arange(3)).tolist() == [0, 1, 31]
     with pytest.raises(
         TypeError, match=r"^data must be of type date like the grid, got an array of"

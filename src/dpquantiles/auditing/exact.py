@@ -25,6 +25,7 @@ from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors
+from dpquantiles.views.protocol import Ints
 
 POINTS = 5
 """The points of the grid: one more than a cell has parts, so that trees are cut."""
@@ -76,14 +77,17 @@ def worst_case(mechanism: Any, sizes: Sequence[int], points: int = POINTS) -> Wo
 def pairs(
     neighbors: Neighbors, sizes: Sequence[int], points: int
 ) -> Iterator[tuple[Records, Records]]:
-    """All pairs of neighbors whose first data set has one of these sizes, each pair once."""
+    """All pairs of neighbors whose first data set has one of these sizes, each pair once.
+
+    A record is a point of the grid, or missing.
+    """
     for n in sizes:
-        for records in small(points, n):
+        for records in small(points + 1, n):
             if neighbors is Neighbors.ADD_REMOVE:
-                for extra in range(points):
+                for extra in range(points + 1):
                     yield records, tuple(sorted((*records, extra)))
             else:
-                for gone, new in itertools.product(range(n), range(points)):
+                for gone, new in itertools.product(range(n), range(points + 1)):
                     swapped = tuple(sorted((*records[:gone], *records[gone + 1 :], new)))
                     if records < swapped:
                         yield records, swapped
@@ -94,8 +98,8 @@ def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
     if one.outcomes != other.outcomes:
         return math.inf
     both = list(zip(one.counts, other.counts, strict=True))
-    moved = np.array([np.abs(a.exact - b.exact).sum() for a, b in both], dtype=np.float64)
-    rates = np.array([max(a.rate, b.rate) for a, b in both])
+    moved = [np.abs(a.exact - b.exact) for a, b in both]
+    rates = [np.maximum(a.rates, b.rates) for a, b in both]
     directions = ((one.logs, other.logs), (other.logs, one.logs))
     with np.errstate(all="ignore"):
         if isinstance(guarantee, ZCDP):
@@ -104,15 +108,24 @@ def loss(guarantee: Guarantee, one: ExactLaw, other: ExactLaw) -> float:
             )
         if isinstance(guarantee, ApproxDP) and guarantee.delta and not one.counts:
             return max(_least_epsilon(p, q, guarantee.delta) for p, q in directions)
-        noise = rates * moved if one.counts else 0.0
+        noise = _added(moved, rates) if one.counts else 0.0
         return float(np.nanmax(np.abs(one.logs - other.logs) + noise, initial=0.0))
 
 
-def _renyi(p: Floats, q: Floats, order: float, moved: Floats, rates: Floats) -> float:
+def _added(moved: Sequence[Ints], prices: Sequence[Floats]) -> Floats:
+    """For each outcome, what its counts add up to at these prices for a move by one."""
+    both = zip(moved, prices, strict=True)
+    return np.array([(moves * price).sum() for moves, price in both])
+
+
+def _renyi(
+    p: Floats, q: Floats, order: float, moved: Sequence[Ints], rates: Sequence[Floats]
+) -> float:
     """The Renyi divergence of an order, including the noise on the counts of each outcome."""
     logs = order * p + (1 - order) * q
-    if len(moved):
-        logs = logs + (order - 1) * moved * _noise_renyi(rates, order)
+    if moved:
+        prices = [_noise_renyi(rate, order) for rate in rates]
+        logs = logs + (order - 1) * _added(moved, prices)
     logs = logs[np.isfinite(p)]
     top = float(logs.max())
     if top == math.inf:

@@ -27,14 +27,14 @@ from dpquantiles.views import ArrayView
 from dpquantiles.views.protocol import Ints
 
 Records = tuple[int, ...]
-"""Steps of a small grid, in ascending order."""
+"""Steps of a small grid, in ascending order; the step beyond its last is a missing record."""
 
 
 class TreeCounts(NamedTuple):
-    """Exact counts, and the rate of the noise that is added to each."""
+    """Exact counts, and the rates of the noise that is added to them."""
 
     exact: Ints
-    rate: float
+    rates: Floats
 
 
 class ExactLaw(NamedTuple):
@@ -51,8 +51,9 @@ def small(points: int, n: int) -> Iterator[Records]:
 
 
 def view_of(records: Records, points: int) -> ArrayView:
-    """Records as a mechanism sees them."""
-    return ArrayView(np.array(records, dtype=np.int64), UniformGrid(0, points - 1, 1))
+    """Records as a mechanism sees them; those beyond the grid are missing."""
+    steps = np.array(records, dtype=np.int64)
+    return ArrayView(np.ma.masked_array(steps, steps >= points), UniformGrid(0, points - 1, 1))
 
 
 class Explorer:
@@ -140,7 +141,12 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw
 
 
 def _counts(tree: ReleasedTree, counting: AggTree) -> TreeCounts:
-    return TreeCounts(np.concatenate(tree.levels), float(counting.rate(len(tree.levels))))
+    """The counts of all nodes and, under swap, of the records that are present."""
+    present = [] if tree.total is None else [tree.total]
+    counts = np.concatenate([*tree.levels, present]).astype(np.int64)
+    rates = np.full(len(counts), float(counting.rate(len(tree.levels))))
+    rates[len(rates) - len(present) :] = float(counting.rate(1))
+    return TreeCounts(counts, rates)
 
 
 def _chance_cut(x: int, rate: float) -> float:
@@ -165,8 +171,8 @@ def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
 def of_ranks(mechanism: SliceQuantiles, records: Records, points: int) -> ExactLaw:
     """The law of one answer, summed over noisy ranks; far beyond all records nothing changes."""
     view = view_of(records, points)
-    plan = mechanism.plan(view.n, view.grid)
-    (target,) = plan.targets.tolist()
+    plan = mechanism.plan(mechanism.counted(view), view.grid)
+    (target,) = mechanism.targets(plan, view).tolist()
     ranks = np.arange(-plan.reach - 1, view.n + plan.reach + 2)
     caps = slice_quantiles.caps_of(ranks[:, None], plan)[:, 0]
     heights = np.exp(np.array([math.log(weight) for weight in slice_quantiles.weights(plan)]))

@@ -18,6 +18,7 @@ from dpquantiles.privacy import Neighbors
 from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+WIDEST = len("Missing:")
 UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
 
 
@@ -71,6 +72,7 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
         "Scans": "one in memory, or two by an engine; more only where values crowd together",
         "Draws": f"{count} quantile{'s' if count > 1 else ''} by {job.mechanism}",
         "Costs": words.guarantee(job.promise()),
+        "Missing": _missing(job, column),
     }
     if column is not None:
         notes = precision_notes(column.grid, column.source.domain)
@@ -81,8 +83,17 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
             lines["Warns"] = " ".join(warnings["warnings"])
     if job.account is not None:
         lines["Budget"] = _left(job)
-    told = [f"{name + ':':<8} {line}" for name, line in lines.items()]
+    told = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+
+
+def _missing(job: Job, column: GriddedColumn | None) -> str:
+    """What becomes of missing values and, in CSV files, of cells that are of no or another type."""
+    policy = job.missing if column is None else column.stated_missing
+    if not job.data.is_text:
+        return words.missing(policy)
+    sentence = words.cells("value of its type" if column is None else column.grid.kind.name, policy)
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _left(job: Job) -> str:

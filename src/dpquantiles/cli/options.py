@@ -104,7 +104,17 @@ Missing = Annotated[
     option(
         "--missing",
         "POLICY",
-        "What stands in for missing cells: lower, upper, a value, or drop (under add-remove).",
+        "What becomes of missing values: drop (the default), or lower, upper or a value, which "
+        "stands in for them.",
+    ),
+]
+Na = Annotated[
+    list[str] | None,
+    option(
+        "--na",
+        "TEXT",
+        "A cell of CSV files that means a missing value, such as -999; may be given several times. "
+        "Empty cells and those that are not of the column's type do in any case.",
     ),
 ]
 By = Annotated[

@@ -16,7 +16,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
-from dpquantiles.present import releases
+from dpquantiles.present import releases, words
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release, Result
 from dpquantiles.run import run
@@ -48,6 +48,7 @@ def release(
     neighbors: options.NeighborsName = "swap",
     size: options.Size = None,
     missing: options.Missing = None,
+    na: options.Na = None,
     by: options.By = None,
     keys: options.Keys = None,
     unit: options.Unit = None,
@@ -71,7 +72,7 @@ def release(
     rows = max_rows_per_unit
     books = None if ledger is None else Ledger(ledger)
     job = Job(
-        data=_data(file, sql, database, type),
+        data=_data(file, sql, database, type, tuple(na or ())),
         columns=(column,),
         q=arguments.quantiles(",".join(q)),
         budget=arguments.budget(epsilon, delta, rho, neighbors),
@@ -94,9 +95,13 @@ def release(
     result: Release | GroupedRelease = run(  # type: ignore[assignment]
         job, lambda opened: _progress(opened, job.data)
     )
-    if type is None and job.data.is_text:
+    if job.data.is_text:
         name = result.type
-        screen.note(f"column {column!r} read as {name}; its type counts as public (--type {name})")
+        if type is None:
+            public = f"its type counts as public (--type {name})"
+            screen.note(f"column {column!r} read as {name}; {public}")
+        if "missing" in result.provenance:  # not in a release that a ledger kept for long
+            screen.note(words.cells(name, result.provenance["missing"]))
     if result.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
     if shown != "text":  # which has the warnings below the answers
@@ -105,12 +110,19 @@ def release(
     screen.result(FORMATS[shown](result))
 
 
-def _data(file: str | None, sql: str | None, database: str | None, type: str | None) -> Named:
+def _data(
+    file: str | None, sql: str | None, database: str | None, type: str | None, na: tuple[str, ...]
+) -> Named:
     if (file is None) == (sql is None):
         raise InvalidValue("data must be named once: a FILE, or a query with --sql")
     if database is not None and sql is None:
         raise InvalidValue("database must come with --sql, the query to run in it")
-    return Named(file if sql is None else sql, sql is not None, database, type)  # type: ignore[arg-type]
+    name = Named(file if sql is None else sql, sql is not None, database, type, na)  # type: ignore[arg-type]
+    if na and not name.is_text:
+        raise InvalidValue(
+            f"na must come with CSV files, got {na[0]!r}; other data tell which values are missing"
+        )
+    return name
 
 
 def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:

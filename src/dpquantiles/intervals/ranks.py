@@ -43,6 +43,7 @@ SIZE_SHARE = 0.05
 """The share that the number of records gets where it is protected."""
 
 Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,25 @@ class Interval(NamedTuple):
         return f"{self.lower} or more" if self.upper is None else f"{self.lower} to {self.upper}"
 
 
+class Estimates(NamedTuple):
+    """For each cut, the weight of the counts on its right, and how many have noise on each side.
+
+    The counts on the left have the rest of the weight.
+    """
+
+    share: Floats
+    left: Ints
+    right: Ints
+
+
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRanks:
     """Cuts, the noisy counts between them, and the rate of the noise; all of it is public.
 
     `lower` has, for each cut, the lower end of an interval that starts there, and `upper` the upper
     end of an interval that stops there. `ends` are the widest ends. None stands for an open end.
-    `size` is the number of records where it is public.
+    `size` is the number of records where it is public. If missing records were left out, it
+    includes them, and `missing` is their number with noise of the same rate.
     """
 
     requested: Intervals
@@ -126,6 +139,7 @@ class MeasuredRanks:
     rate: float
     size: int | None
     ends: tuple[Any, Any]
+    missing: int | None = None
 
     def interval(self, q: float, value: Any, wanted: Intervals) -> Interval:
         """The interval for one quantile, widened to include its answer."""
@@ -143,18 +157,16 @@ class MeasuredRanks:
 
     def _lies(self, side: int, q: float, wanted: Intervals) -> Flags:
         """For each cut, whether it surely lies below (-1) or above (1) the quantile."""
-        cells = np.arange(1, len(self.counts))
-        share = np.full(len(cells), q) if self.size is None else cells / len(self.counts)
+        estimates = self._estimates(q)
         margin, chance = 0.0, (1 - wanted.level) / 2
         if wanted.of == POPULATION:
             margin = self._sampling(q if side < 0 else 1 - q, chance)
             chance *= 1 - SAMPLING_SHARE
-        return self._refuted(side * self._surplus(q, share) - margin, share, chance)
+        return self._refuted(side * self._surplus(q, estimates.share) - margin, estimates, chance)
 
-    def _refuted(self, beyond: Floats, share: Floats, chance: float) -> Flags:
+    def _refuted(self, beyond: Floats, estimates: Estimates, chance: float) -> Flags:
         """Where noise alone is this far off with at most this chance."""
-        left = np.arange(1, len(self.counts))
-        right = len(self.counts) - left
+        share, left, right = estimates
         bound = tails.log_noise_bound(beyond, rate=self.rate, left=left, right=right, share=share)
         surely: Flags = bound <= math.log(chance)
         for cut in np.flatnonzero(~surely & (beyond > 0)):
@@ -167,13 +179,32 @@ class MeasuredRanks:
             )
         return surely
 
+    def _estimates(self, q: float) -> Estimates:
+        """How L - q n is estimated for each cut.
+
+        Where n is the public size less a noisy count of missing records, this count has no weight,
+        that of a count on the right, or that of one on the left: what gives the least variance.
+        """
+        left = np.arange(1, len(self.counts))
+        right = len(self.counts) - left
+        if self.size is not None and self.missing is None:
+            return Estimates(left / len(self.counts), left, right)
+        if self.size is None:
+            return Estimates(np.full(len(left), q), left, right)
+        shares = np.array([[q], [q / 2], [(1 + q) / 2]])
+        lefts, rights = left + np.array([[0], [0], [1]]), right + np.array([[0], [1], [0]])
+        best = np.argmin((1 - shares) ** 2 * lefts + shares**2 * rights, axis=0)
+        cuts = np.arange(len(left))
+        return Estimates(shares[best, 0], lefts[best, cuts], rights[best, cuts])
+
     def _surplus(self, q: float, share: Floats) -> Floats:
         """Noisy L - q n for every cut, estimated from the counts on both sides of it."""
         left = self._cumulated[1:-1]
         right: Floats = self._cumulated[-1] - left
         if self.size is None:
             return np.asarray((1 - q) * left - q * right)
-        return np.asarray((1 - share) * left + share * (self.size - right) - q * self.size)
+        n = self.size - (self.missing or 0)
+        return np.asarray((1 - share) * left + share * (n - right) - q * n)
 
     @cached_property
     def _cumulated(self) -> Floats:
@@ -181,10 +212,14 @@ class MeasuredRanks:
 
     def _sampling(self, q: float, chance: float) -> float:
         """How far the rank of the population's quantile may lie from q n."""
-        if self.size is not None:
+        if self.size is not None and self.missing is None:
             return tails.sampling_margin(self.size, q, SAMPLING_SHARE * chance)
-        off = tails.noise_margin(SIZE_SHARE * chance, rate=self.rate, terms=len(self.counts))
-        most = max(0, sum(self.counts) + off)
+        counted, terms = sum(self.counts), len(self.counts)
+        if self.size is not None:
+            counted, terms = self.size - (self.missing or 0), 1
+        off = tails.noise_margin(SIZE_SHARE * chance, rate=self.rate, terms=terms)
+        most = max(0, counted + off)
+        most = most if self.size is None else min(most, self.size)
         return tails.sampling_margin(most, q, (SAMPLING_SHARE - SIZE_SHARE) * chance) + 1
 
     def to_dict(self, kind: Kind) -> dict[str, object]:
@@ -202,6 +237,7 @@ class MeasuredRanks:
             "rate": self.rate,
             "size": self.size,
             "ends": written(self.ends),
+            **({} if self.missing is None else {"missing": self.missing}),
         }
 
     @classmethod
@@ -220,6 +256,7 @@ class MeasuredRanks:
             rate=plain["rate"],
             size=plain["size"],
             ends=(first, last),
+            missing=plain.get("missing"),
         )
 
 

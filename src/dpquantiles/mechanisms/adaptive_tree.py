@@ -124,7 +124,7 @@ class AdaptiveTree(Mechanism):
         """Draw the tree, a public value that answers any quantile."""
         points = view.grid.size
         records = view.order_statistics(self.demand(view.n, view.grid).index)
-        size = self._size(view.n, bits)
+        size = self._size(view, bits)
         stages = self.stages(points)
         rate = cutting_rate(stages.cut)
         grown = cells.grown(
@@ -146,10 +146,12 @@ class AdaptiveTree(Mechanism):
         """The mechanism that counts the cells, in a tree of this shape."""
         return AggTree(q=self.q, budget=stages.tree, height=height, branching=branching)
 
-    def _size(self, n: int, bits: Bits) -> int:
-        """The public number of records: n under swap, else stated or bought."""
+    def _size(self, view: SortedView, bits: Bits) -> int:
+        """The public number of records: all of them under swap, else stated or bought."""
         paid = self.stages(MOST_STEPS).size
-        return self.public_size(n) if paid is None else PrivateCount(budget=paid).draw(n, bits)
+        if paid is not None:
+            return PrivateCount(budget=paid).draw(view.n, bits)
+        return self.public_size(self.counted(view))
 
 
 def rule(size: int, number: int, rate: Fraction) -> cells.Rule:

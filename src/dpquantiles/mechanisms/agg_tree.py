@@ -10,11 +10,13 @@ steps of the grid are divided into b^h leaves; level l of the tree has b^l nodes
     settled   the least-squares counts whose children add up to their parents                 (3)
     masses    the nearest counts to (3) that are not negative, from the top down              (4)
     answers   the inverse of the cumulative masses, linear inside a leaf
+    missing   under swap, their number plus noise of rate h e, or sqrt(h) e for zCDP          (5)
 
-The root is not counted. Under swap its count is n, which is public; under add-remove the sum of its
-children estimates it. (3), (4) and all answers are post-processing. So a released tree answers
-every later question for free, and the trees of disjoint groups of people can be added.
-Proof: `agg_tree.md` beside this file.
+The root is not counted. Under swap its count is public or, where missing records are left out, the
+public number of all records less (5). That costs nothing, because a record that becomes missing
+leaves h nodes and enters none. Under add-remove the sum of its children estimates the root. (3),
+(4) and all answers are post-processing. So a released tree answers every later question for free,
+and the trees of disjoint groups of people can be added. Proof: `agg_tree.md` beside this file.
 """
 
 import math
@@ -151,11 +153,20 @@ class AggTree(Mechanism):
             edges=edges,
             branching=branching,
             levels=tuple(noisy),
-            total=view.n if self.neighbors is Neighbors.SWAP else None,
+            size=self.counted(view) if self.neighbors is Neighbors.SWAP else None,
+            total=self._total(view, bits),
             reading=self.reading,
             budget=self.guarantee,
             note="" if private else entropy.SEEDED_NOTE,
         )
+
+    def _total(self, view: SortedView, bits: Bits) -> int | None:
+        """The root: known under swap, up to noise in the number of missing records (5)."""
+        if self.neighbors is not Neighbors.SWAP:
+            return None
+        if view.missing is None:
+            return view.n
+        return view.n + int(draws.discrete_laplaces(bits, self.rate(1), 1)[0])
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """The answers of one tree at the quantiles `q`."""

@@ -3,7 +3,8 @@
     share      RANK_SHARE of the budget pays for ranks, the rest for the mechanism
     answers    the requested quantiles, and others a little below and above each (`place`)
     cuts       just below the answers for lower ends, just above the answers for upper ends
-    counts     records between neighboring cuts, each plus discrete Laplace noise               (1)
+    counts     records between neighboring cuts, and under swap those that are missing and left
+               out, each plus discrete Laplace noise                                            (1)
     intervals  what the counts refute, from outside inward (`intervals.ranks`)                   (2)
 
 The intervals are valid for every data set and every mechanism, because they depend only on (1). The
@@ -105,7 +106,7 @@ class Bracketed:
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """Draw the answers, and measure the ranks around them."""
-        size, rest = self._sized(view.n, bits)
+        size, rest = self._sized(view, bits)
         brackets, mechanism = self._answering(size, rest)
         drawn = mechanism.release(view, bits)
         answers = dict(zip(drawn.q, drawn.values, strict=True))
@@ -136,12 +137,13 @@ class Bracketed:
         count, rest = self.inner.budget.split(COUNT_SHARE)
         return PrivateCount(budget=count), rest
 
-    def _sized(self, n: int, bits: Bits) -> tuple[int, Guarantee]:
+    def _sized(self, view: SortedView, bits: Bits) -> tuple[int, Guarantee]:
         """The public size, bought if it is neither public nor stated, and the budget left."""
         if not self._buys_size:
-            return n if self.size is None else self.size, self.inner.budget
+            counted = self.inner.counted(view)
+            return counted if self.size is None else self.size, self.inner.budget
         count, rest = self._count()
-        return count.draw(n, bits), rest
+        return count.draw(view.n, bits), rest
 
     def _provenance(self, size: int) -> dict[str, object]:
         return {
@@ -172,15 +174,20 @@ class Bracketed:
         cuts = cuts[(cuts > 0) & (cuts < grid.size)]
         below, _ = view.ranks(cuts)
         counts = np.diff(np.concatenate([[0], below, [view.n]]))
+        hidden = self._swap and view.missing is not None
+        counts = np.append(counts, self.inner.left_out(view)) if hidden else counts
         noise = draws.discrete_laplaces(bits, self.rank_rate, len(counts))
+        noisy = (counts + noise).tolist()
+        missing = noisy.pop() if hidden else None
         typed = TypedGrid(grid, self.domain)
         return MeasuredRanks(
             requested=self.intervals,
             lower=typed.lower(cuts),
             upper=typed.upper(cuts),
-            counts=tuple((counts + noise).tolist()),
+            counts=tuple(noisy),
             rate=float(self.rank_rate),
-            size=view.n if self._swap else None,
+            size=self.inner.counted(view) if self._swap else None,
+            missing=missing,
             ends=typed.ends,
         )
 

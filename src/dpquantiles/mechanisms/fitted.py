@@ -139,12 +139,12 @@ class Fitted(Mechanism):
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release that names the chosen mechanism."""
         points, demand = view.grid.size, self.demand(view.n, view.grid)
-        records = SortedSteps(view.grid, view.order_statistics(demand.index))
+        records = SortedSteps(view.grid, view.order_statistics(demand.index), view.missing)
         stages = self.stages(points)
         if stages.size is not None:
             size = PrivateCount(budget=stages.size).draw(view.n, bits)
         else:
-            size = 0 if self.buys_size else self.public_size(view.n)
+            size = 0 if self.buys_size else self.public_size(self.counted(view))
         lumpy = True
         if stages.lumps is not None:
             parts = occupied(records.steps, self.part_length(points, size))

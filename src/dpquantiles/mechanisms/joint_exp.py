@@ -5,7 +5,7 @@ instead of the continuum, with ties treated as sets, and with a window of ranks 
 independent of the number of records. The proof, with the same equation numbers, is `joint_exp.md`
 beside this file. The law and draws from it are in `joint_exp_law.py`.
 
-    targets   T_k = round(q_k nu),  nu the public size
+    targets   T_k = round(q_k nu),  nu the public size; lower where records are missing
     utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
     path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
     law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
@@ -41,7 +41,7 @@ from dpquantiles.mechanisms.joint_exp_law import (
     Window,
     runs,
 )
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw
+from dpquantiles.mechanisms.mechanism import Profile, WithLaw, target_ranks
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Demand, SortedView
 
@@ -100,23 +100,26 @@ class JointExp(WithLaw):
         """The most by which a neighbor changes the utility of an answer."""
         return self.neighbors.records
 
-    def demand(self, n: int, grid: Grid | None = None) -> Demand:
+    def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        return Demand(runs=runs(self._geometry(n, self._common_setting(n, grid)), n))
+        setting = self._common_setting(n + missing, grid)
+        return Demand(runs=runs(self._geometry(n, setting, missing), n))
 
     def law(self, view: SortedView) -> JointExpLaw | FamilyLaw:
         """The exact distribution (3) on the records of a view, or that of a family of grids."""
         if not isinstance(view.grid, GridFamily):
             return self.law_on_grid(view)
         order = np.argsort(self.q, kind="stable")
-        geometry = self._geometry(view.n, self._common_setting(view.n, view.grid))
-        members = self.family_setting(self._public_n(view.n), view.grid)
+        size, missing = self.counted(view), self.left_out(view)
+        geometry = self._geometry(view.n, self._common_setting(size, view.grid), missing)
+        members = self.family_setting(self._public_n(size), view.grid)
         law = FamilyLaw(view.grid, members, geometry, Strip.of(view, geometry), order)
         return law if self.member is None else law.member_law(self.member)
 
     def law_on_grid(self, view: SortedView) -> JointExpLaw:
         """The exact distribution (3) on a single grid."""
-        geometry = self._geometry(view.n, self.setting(self._public_n(view.n), view.grid.size))
+        setting = self.setting(self._public_n(self.counted(view)), view.grid.size)
+        geometry = self._geometry(view.n, setting, self.left_out(view))
         return JointExpLaw.of(view, geometry, np.argsort(self.q, kind="stable"))
 
     def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
@@ -136,10 +139,10 @@ class JointExp(WithLaw):
             return self.family_setting(self._public_n(n), grid).common
         return self.setting(self._public_n(n), MOST_STEPS if grid is None else grid.size)
 
-    def _geometry(self, n: int, setting: Setting) -> Geometry:
-        nu = self.public_size(n)
-        targets = np.sort(np.rint(np.asarray(self.q) * nu)).astype(np.int64)
-        surplus, reach = n - nu, setting.reach
+    def _geometry(self, n: int, setting: Setting, missing: int = 0) -> Geometry:
+        nu = self.public_size(n + missing)
+        targets = target_ranks(np.sort(self.q), nu, missing)
+        surplus, reach = n + missing - nu, setting.reach
         far = abs(surplus) > setting.cap
         start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
         stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))

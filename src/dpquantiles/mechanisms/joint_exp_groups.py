@@ -25,6 +25,7 @@ from dpquantiles.kernels.places import Places
 from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
+from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
 from dpquantiles.views import Groups
 from dpquantiles.views.protocol import Ints
@@ -62,7 +63,7 @@ def draw_side_by_side(
     """One draw per group; under add-remove, sizes are given or every group buys its own."""
     drawing = mechanism
     if mechanism.neighbors is Neighbors.SWAP:
-        sizes = groups.n
+        sizes = groups.n if groups.missing is None else groups.n + groups.missing
     elif sizes is None:
         count, drawing = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
@@ -89,9 +90,10 @@ def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
 def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> list[Answers]:
     """One draw per group, in the order of the quantiles.
 
-    `sizes` are the public sizes of the groups; under swap neighbors, their numbers of records. Bits
-    go first to the groups that are drawn one by one, in their order. Then they go to those that
-    pass together, from the smallest to the largest, and by their order among equal sizes.
+    `sizes` are the public sizes of the groups; under swap neighbors, the numbers of their records,
+    missing ones included. Bits go first to the groups that are drawn one by one, in their order.
+    Then they go to those that pass together, from the smallest to the largest, and by their order
+    among equal sizes.
     """
     setting, answered = _shared(mechanism, groups)
     together = _pass_together(setting, groups.n)
@@ -100,9 +102,11 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)
     order = np.argsort(mechanism.q, kind="stable")
     ascending = np.asarray(mechanism.q)[order]
+    missing = _left_out(mechanism, groups)
     for chunk in _chunks(np.flatnonzero(together), groups.n):
-        places = _places(groups, chunk, answered)
-        batch = Batch.of(setting, ascending, places, answered.size, groups.n[chunk], sizes[chunk])
+        places, n = _places(groups, chunk, answered), groups.n[chunk]
+        counts = n, sizes[chunk], missing[chunk]
+        batch = Batch.of(setting, ascending, places, answered.size, *counts)
         steps = np.empty((len(chunk), len(order)), dtype=np.int64)
         steps[:, order] = batch.draw(bits).T
         values = iter(answered.decode(steps.ravel()))
@@ -133,6 +137,13 @@ def _places(groups: Groups, chunk: Ints, grid: Grid) -> Places:
 
 def _sized(mechanism: JointExp, size: int) -> JointExp:
     return mechanism if mechanism.neighbors is Neighbors.SWAP else replace(mechanism, size=size)
+
+
+def _left_out(mechanism: JointExp, groups: Groups) -> Ints:
+    """How many missing records the public size of each group includes."""
+    if groups.missing is None or mechanism.neighbors is not Neighbors.SWAP:
+        return np.zeros(len(groups), dtype=np.int64)
+    return groups.missing
 
 
 def _longest(setting: Setting) -> int:
@@ -177,12 +188,19 @@ class Batch:
 
     @classmethod
     def of(
-        cls, setting: Setting, q: Floats, places: Places, points: int, n: Ints, sizes: Ints
+        cls,
+        setting: Setting,
+        q: Floats,
+        places: Places,
+        points: int,
+        n: Ints,
+        sizes: Ints,
+        missing: Ints | int = 0,
     ) -> "Batch":
         """The laws of groups with n records each, for ascending quantiles."""
-        far = np.abs(n - sizes) > setting.cap
+        far = np.abs(n + missing - sizes) > setting.cap
         sizes = np.where(far, n, sizes)
-        targets, surplus = np.rint(q[:, None] * sizes).astype(np.int64), n - sizes
+        targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
         start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
         return cls(setting, points, Columns(places, n, targets, start, stop), surplus, far)
 

@@ -14,6 +14,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.algebra import Floats
+from dpquantiles.kernels.struck import struck_below
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Release
@@ -127,8 +128,16 @@ class Mechanism(ABC):
         protected = self.neighbors is Neighbors.ADD_REMOVE
         return protected and self.profile.uses_size and self.size is None
 
+    def left_out(self, view: SortedView) -> int:
+        """How many missing records were left out that the public number of records includes."""
+        return (view.missing or 0) if self.neighbors is Neighbors.SWAP else 0
+
+    def counted(self, view: SortedView) -> int:
+        """The number of records, with missing ones where the public number includes them."""
+        return view.n + self.left_out(view)
+
     def public_size(self, n: int) -> int:
-        """The number of records if it is public, else the stated size."""
+        """The number of all records if it is public, else the stated size."""
         if self.neighbors is Neighbors.SWAP:
             return n
         if self.size is None:
@@ -206,7 +215,8 @@ class WithLaw(Mechanism):
         sized = self.sized(view, bits)
         share = {"size_share": self.profile.size_share} if self.buys_size else {}
         values, drawn = sized.drawn(view, bits)
-        return self.released(view, bits, values, **sized.public_numbers(view.n), **share, **drawn)
+        numbers = sized.public_numbers(self.counted(view))
+        return self.released(view, bits, values, **numbers, **share, **drawn)
 
     def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
         """One draw, and what was drawn beside the answers."""
@@ -215,6 +225,18 @@ class WithLaw(Mechanism):
     def public_numbers(self, n: int) -> dict[str, object]:
         """The numbers that a release states beside its answers."""
         return {"size": self.public_size(n)}
+
+
+def target_ranks(q: Floats, size: Any, missing: Any = 0) -> NDArray[np.int64]:
+    """The ranks round(q size) of ascending quantiles, less the ranks that missing records strike.
+
+    `size` counts missing records too. Both numbers may be arrays; then there is a row for every
+    quantile and a column for every entry.
+    """
+    targets: NDArray[np.int64] = np.rint(np.multiply.outer(q, size)).astype(np.int64)
+    if not np.any(missing):
+        return targets
+    return targets - struck_below(targets, np.asarray(size), np.asarray(missing))
 
 
 def values_in_order(

@@ -1,8 +1,7 @@
 """RecursiveJointExp: a tree of JointExps, each on the records between two earlier answers.
 
 The quantiles cut the records into m + 1 cells. A public tree with L levels groups the cells. A
-JointExp at the root draws a few cuts, the nodes below it draw the cuts inside each group, and so
-on.
+JointExp at the root draws a few cuts, the nodes below it those inside each group, and so on.
 
     targets   T_0 = 0,  T_k = round(q_k nu),  T_{m+1} = nu,  nu the public size                (1)
     node      cuts k_0 < k_1 < ... < k_b; given the ends o_{k_0} and o_{k_b}, it draws the others
@@ -43,7 +42,13 @@ from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
-from dpquantiles.mechanisms.mechanism import Profile, WithLaw, steps_of, values_in_order
+from dpquantiles.mechanisms.mechanism import (
+    Profile,
+    WithLaw,
+    steps_of,
+    target_ranks,
+    values_in_order,
+)
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand, PartView, SortedView
 from dpquantiles.views.protocol import Ints
@@ -139,8 +144,8 @@ class RecursiveJointExp(WithLaw):
 
     def law(self, view: SortedView) -> "RecursiveLaw":
         """The exact distribution on the records of a view."""
-        nu = self.public_size(view.n)
-        targets = [0, *np.rint(np.sort(self.q) * nu).astype(np.int64).tolist(), nu]
+        nu = self.public_size(self.counted(view))
+        targets = target_ranks(np.array([0, *sorted(self.q), 1]), nu, self.left_out(view)).tolist()
         told_apart = ToldApart.of(view, nu)
         nodes = {node: self.node_mechanism(node, targets) for node in self.tree.nodes()}
         # A request that is too large must fail before any draw. A bought size must not decide about
@@ -174,13 +179,13 @@ class StepGrid:
 class ToldApart:
     """The records of a view as distinct steps (5) of a finer grid.
 
-    Labels follow from the number of records that share a step, so only requested records are
-    fetched.
+    Labels follow from how many records share a step, so only requested records are fetched.
     """
 
     view: SortedView
     grid: StepGrid
     shift: int
+    missing: None = None
 
     @classmethod
     def of(cls, view: SortedView, nu: int) -> "ToldApart":

@@ -207,7 +207,9 @@ def _read(
     exact = tree.sums(np.diff(below, prepend=0, append=view.n), branching, height)
     rate = mechanism.rate(height)
     noisy = [counts + _laplaces(rng, rate, len(counts)) for counts in exact]
-    total = view.n if mechanism.neighbors is Neighbors.SWAP else None
+    total = None
+    if mechanism.neighbors is Neighbors.SWAP:
+        total = min(view.n, view.n + int(_laplaces(rng, mechanism.rate(1), 1)[0]))
     masses = tree.masses(noisy, branching, total, mechanism.reading)
     return tree.inverse(masses, edges, np.sort(mechanism.q))
 

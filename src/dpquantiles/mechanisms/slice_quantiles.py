@@ -42,7 +42,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import draws
-from dpquantiles.mechanisms.mechanism import Mechanism, Profile
+from dpquantiles.kernels.struck import struck_below
+from dpquantiles.mechanisms.mechanism import Mechanism, Profile, target_ranks
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
@@ -72,6 +73,7 @@ class SlicePlan(NamedTuple):
     """The public numbers that determine privacy."""
 
     targets: Ints
+    """T of (1) if no record is missing."""
     noise: Fraction
     """a of (1)."""
     decay: Fraction
@@ -131,8 +133,9 @@ class SliceQuantiles(Mechanism):
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
-        plan = self.plan(view.n, view.grid)
-        ranks = plan.targets + prefix_noise(draws.discrete_laplaces(bits, plan.noise, self._m))
+        plan = self.plan(self.counted(view), view.grid)
+        noise = prefix_noise(draws.discrete_laplaces(bits, plan.noise, self._m))
+        ranks = self.targets(plan, view) + noise
         caps = caps_of(ranks, plan)
         windows = windows_of(view, ranks, -(-caps // plan.slope))
         table = weights(plan)
@@ -142,7 +145,12 @@ class SliceQuantiles(Mechanism):
         ]
         steps = dict(zip(sorted(set(self.q)), sorted(drawn), strict=True))
         values = view.grid.decode(np.array([steps[q] for q in self.q], dtype=np.int64))
-        return self.released(view, bits, values, size=self.public_size(view.n))
+        return self.released(view, bits, values, size=self.public_size(self.counted(view)))
+
+    def targets(self, plan: SlicePlan, view: SortedView) -> Ints:
+        """T of (1): the public targets, less the ranks that missing records strike."""
+        size, missing = np.array([self.counted(view), self.left_out(view)])
+        return plan.targets - struck_below(plan.targets, size, missing)
 
     @property
     def _m(self) -> int:
@@ -155,7 +163,7 @@ class SliceQuantiles(Mechanism):
     def plan(self, n: int, grid: Grid) -> SlicePlan:
         """All parameters, from public numbers; raises if windows would be too small."""
         nu, q = self.public_size(n), np.array(sorted(set(self.q)))
-        targets = np.rint(q * nu).astype(np.int64)
+        targets = target_ranks(q, nu)
         edge = EDGE_SHARE * Fraction(self.epsilon)
         margin = math.ceil(Fraction(self._m) / (2 * edge + edge**2))
         spread = self._spread()

@@ -69,6 +69,11 @@ class Reference:
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", min(self.n, MOST_RECORDS))
 
+    @property
+    def missing(self) -> int:
+        """Plans assume that no record is missing; how many are is never public."""
+        return 0
+
     @cached_property
     def _ends(self) -> Ints:
         """How many records lie in each piece and all pieces before it."""

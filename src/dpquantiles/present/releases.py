@@ -7,7 +7,15 @@ from xml.etree.ElementTree import Element, SubElement
 
 from dpquantiles.present import tables
 from dpquantiles.present.chart import COLORS, Axis, Chart, Tick, position, share
-from dpquantiles.present.words import coverage, exact, labels, notes, promise, quantile
+from dpquantiles.present.words import (
+    coverage,
+    exact,
+    labels,
+    missing_values,
+    notes,
+    promise,
+    quantile,
+)
 from dpquantiles.results import Description, GroupedRelease, Release
 
 MOST_ROWS = 50
@@ -84,17 +92,17 @@ def _left_out(result: Shown) -> list[str]:
 
 
 def statements(result: Shown) -> list[str]:
-    """The statements below a result: its promise, the meaning of its intervals, notes."""
+    """The statements below a result: its promise, intervals, missing values, notes."""
     if isinstance(result, Description):
         by_column = [
             f"{name}: {note}"
             for name, release in result.releases.items()
             for note in notes(release)
         ]
-        return [promise(result), *by_column]
+        return [promise(result), *missing_values(result.releases.values()), *by_column]
     ranks = result.ranks if isinstance(result, Release) else None
     covered = [] if ranks is None else [coverage(ranks.requested)]
-    return [promise(result), *covered, *notes(result)]
+    return [promise(result), *covered, *missing_values([result]), *notes(result)]
 
 
 def dots(values: Sequence[Any], width: int = tables.WIDTH) -> list[str]:

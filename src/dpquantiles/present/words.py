@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,7 @@ from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
 from dpquantiles.results import Result
 from dpquantiles.results.release import Answers
+from dpquantiles.views import DROP
 
 SIGNIFICANT = 6
 """The digits of the largest real number in a table; JSON and CSV have all digits."""
@@ -31,6 +32,32 @@ def notes(result: Answers) -> list[str]:
     """Warnings about the answers, and notes about rounding and clamping that nobody requested."""
     sentences = (result.provenance.get(name) for name in ("warnings", "precision"))
     return [" ".join(some) for some in sentences if isinstance(some, list)]
+
+
+POLICIES = {
+    DROP: "are left out, and how many there are is protected",
+    "lower": "count as the lowest value",
+    "upper": "count as the highest value",
+}
+"""What becomes of missing values, by policy."""
+
+
+def missing(policy: object) -> str:
+    """What becomes of missing values, in one sentence."""
+    stated = POLICIES.get(policy) if isinstance(policy, str) else None
+    return f"Missing values {stated or f'count as {policy}'}."
+
+
+def cells(type_name: str, policy: object) -> str:
+    """Which cells of CSV files are missing values, and what becomes of them."""
+    gone = f"cells that are empty, no {type_name}, or named by --na are missing values"
+    return f"{gone}; {missing(policy)[0].lower()}{missing(policy)[1:].rstrip('.')}"
+
+
+def missing_values(results: Iterable[Answers]) -> list[str]:
+    """The same for what results state, each sentence once."""
+    stated = [result.provenance for result in results]
+    return list(dict.fromkeys(missing(p["missing"]) for p in stated if "missing" in p))
 
 
 def coverage(intervals: Intervals) -> str:

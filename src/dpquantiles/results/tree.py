@@ -21,8 +21,9 @@ from dpquantiles.results.release import FORMAT, Release, require_format
 class ReleasedTree:
     """Noisy counts, from which any number of quantiles can be read at no further cost.
 
-    `edges` are the first steps of all leaves, and the end of the last. `total` is the number of
-    records if it is public. `reading` says how answers are read off the counts: "settled" uses
+    `edges` are the first steps of all leaves, and the end of the last. `size` is the number of
+    records if it is public, and `total` how many of them the tree counts, up to noise if some may
+    be missing. `reading` says how answers are read off the counts: "settled" uses
     least-squares masses without negative ones, "raw" uses the counts as they are. If there is a
     `note`, it says why the tree is not private; then its releases carry no guarantee.
     """
@@ -32,6 +33,7 @@ class ReleasedTree:
     edges: NDArray[np.int64]
     branching: int
     levels: tuple[NDArray[np.int64], ...]
+    size: int | None
     total: int | None
     reading: str
     budget: Guarantee
@@ -45,7 +47,8 @@ class ReleasedTree:
     @property
     def masses(self) -> Floats:
         """An estimate of the number of records in each leaf."""
-        return tree.masses(self.levels, self.branching, self.total, self.reading)
+        total = None if self.total is None else min(self.total, self.size or 0)
+        return tree.masses(self.levels, self.branching, total, self.reading)
 
     def quantiles(self, q: Sequence[float] | float | str) -> Release:
         """Answers to any quantiles, in the order of `q`; they cost nothing (post-processing)."""
@@ -69,7 +72,7 @@ class ReleasedTree:
             "height": len(self.levels),
             "branching": self.branching,
             "reading": self.reading,
-            **({} if self.total is None else {"size": self.total}),
+            **({} if self.size is None else {"size": self.size}),
         }
 
     def merge(self, other: "ReleasedTree") -> "ReleasedTree":
@@ -88,7 +91,6 @@ class ReleasedTree:
                 f"{len(other.edges) - 1} leaves beside {len(self.edges) - 1}; cells that follow "
                 "the records differ from tree to tree: for trees to merge take agg_tree"
             )
-        both = None if self.total is None or other.total is None else self.total + other.total
         pairs = zip(self.levels, other.levels, strict=True)
         return ReleasedTree(
             mechanism=self.mechanism,
@@ -96,7 +98,8 @@ class ReleasedTree:
             edges=self.edges,
             branching=self.branching,
             levels=tuple(a + b for a, b in pairs),
-            total=both,
+            size=_both(self.size, other.size),
+            total=_both(self.total, other.total),
             reading=self.reading,
             budget=max(self.budget, other.budget, key=lambda budget: budget.amount),
             note=self.note or other.note,
@@ -113,6 +116,7 @@ class ReleasedTree:
             "format": FORMAT,
             "mechanism": self.mechanism,
             **self._shape(),
+            "total": self.total,
             "budget": self.budget.to_dict(),
             "note": self.note,
             "edges": self.edges.tolist(),
@@ -135,8 +139,14 @@ class ReleasedTree:
             edges=np.array(plain["edges"], dtype=np.int64),
             branching=plain["branching"],
             levels=tuple(np.array(counts, dtype=np.int64) for counts in plain["levels"]),
-            total=plain.get("size"),
+            size=plain.get("size"),
+            total=plain.get("total"),
             reading=plain["reading"],
             budget=privacy.from_dict(plain["budget"]),
             note=plain["note"],
         )
+
+
+def _both(one: int | None, other: int | None) -> int | None:
+    """The sum of two numbers, if both are known."""
+    return None if one is None or other is None else one + other

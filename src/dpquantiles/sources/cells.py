@@ -4,13 +4,14 @@ Text has no type. A column has the stated type or, if none is stated, the type t
 cells fit; if two types fit equally well, it is the narrower one (whole numbers before numbers,
 dates before datetimes). Either way, the type of a column counts as public, like the schema of a
 Parquet file. State it if it must not depend on the records. Once the type is fixed, a cell affects
-only its own record: a cell that does not fit counts as missing and never raises.
+only its own record: a cell that does not fit counts as missing and never raises. So does a cell
+that is known to mean a missing value, even if it would fit.
 """
 
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -122,14 +123,22 @@ def looks_like_a_value(text: str) -> bool:
     return _SHAPES.fullmatch(text) is not None
 
 
-def read_cells(cells: Sequence[str], column: str, type_name: str | None = None) -> TypedColumn:
-    """The values of a column of text.
+def missing_cells(na: Iterable[str] = ()) -> frozenset[str]:
+    """All cells that mean a missing value, in lower case."""
+    return MISSING | {text.strip().lower() for text in na}
+
+
+def read_cells(
+    cells: Sequence[str], column: str, type_name: str | None = None, na: Iterable[str] = ()
+) -> TypedColumn:
+    """The values of a column of text; `na` are more cells that mean a missing value.
 
     If a type is stated, no cell can raise: cells that do not fit are missing. If none is stated and
     most cells fit no type at all, the column holds text, which is a TypeError.
     """
     # Cells often repeat, so each distinct one is parsed only once.
-    present = {c: n for c, n in Counter(cells).items() if c.lower() not in MISSING}
+    gone = missing_cells(na)
+    present = {c: n for c, n in Counter(cells).items() if c.lower() not in gone}
     name = type_name or _likeliest(present)
     parsed = {cell: parse(cell, name) for cell in present}
     fitting = sum(n for cell, n in present.items() if parsed[cell] is not None)

@@ -45,13 +45,15 @@ class Size(NamedTuple):
 class Named:
     """The name of a file, a pattern of names, an address, or a query. Nothing has been opened yet.
 
-    `type` states the type of the requested column, because CSV files do not declare types.
+    `type` states the type of the requested column, because CSV files do not declare types. `na` are
+    cells of CSV files that mean a missing value.
     """
 
     name: str
     is_query: bool = False
     database: str | None = None
     type: str | None = None
+    na: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.type is not None:
@@ -122,15 +124,18 @@ def is_remote(name: str) -> bool:
     return ADDRESS.match(name) is not None
 
 
-def read_column(path: str | Path, column: str, type_name: str | None = None) -> TypedColumn:
+def read_column(
+    path: str | Path, column: str, type_name: str | None = None, na: Iterable[str] = ()
+) -> TypedColumn:
     """One column of a .csv or .parquet file, and its type.
 
     A CSV file has no schema, so `type_name` states the type of the column. Without it, the cells
     tell the type (see `dpquantiles.sources.cells`). Either way, the type counts as public.
     """
     require_column(path, column)
-    read = _read_csv if Path(path).suffix.lower() == ".csv" else _read_parquet
-    return read(Path(path), column, type_name)
+    if Path(path).suffix.lower() == ".csv":
+        return read_cells(_csv_cells(Path(path), column), column, type_name, na)
+    return _read_parquet(Path(path), column, type_name)
 
 
 def check_readable(path: Path) -> None:
@@ -167,14 +172,13 @@ def require_column(path: str | Path, column: str) -> None:
         )
 
 
-def _read_csv(path: Path, column: str, type_name: str | None) -> TypedColumn:
+def _csv_cells(path: Path, column: str) -> list[str]:
     with _csv_rows(path) as rows:
         names = header_of(rows, path).names
         index = position(names, column, path)
         if len(names) > 1:  # in a file with one column, a blank line is a missing cell
             rows = filter(None, rows)
-        cells = [row[index].strip() if index < len(row) else "" for row in rows]
-    return read_cells(cells, column, type_name)
+        return [row[index].strip() if index < len(row) else "" for row in rows]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import Groups, SortedView, stand_in
+from dpquantiles.views import Groups, SortedView, is_dropped, stand_in
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
@@ -46,12 +46,13 @@ def grouped_rows(
     source: Source,
     keys: Sequence[Key] | None,
     units: Units,
-    missing: Any,
+    drop_first: bool,
     bits: Bits,
 ) -> "GroupedRows":
     """The rows of these groups, or of all groups, before anything is read.
 
-    Rows that are dropped one by one are dropped first, so that they do not use up a unit's rows.
+    Missing values may be dropped first, so that they do not use up a unit's rows. Where the sizes
+    of groups are public, they count in these sizes and must stay.
     """
     names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
     given = zip(columns.by, names, strict=True)
@@ -65,7 +66,7 @@ def grouped_rows(
     listed_codes = None if keys is None else codes(keys, frame.collect_schema(), names)
     if listed_codes is not None:
         frame = listed(frame, names, listed_codes)
-    if isinstance(missing, str) and missing == "drop":
+    if drop_first:
         frame = present(Table(frame), VALUE).frame
     if units.column is not None:
         frame = bound_rows(Table(frame), UNIT, units.rows, (VALUE, *names), bits).frame
@@ -193,8 +194,8 @@ def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: in
     """Rows on the grid, by group, with the policy for missing values applied."""
     numbers, absent = as_numbers(grid.kind, typed.values)
     steps, filling = grid.encode(numbers), stand_in(grid, missing)
-    if absent is not None and isinstance(missing, str) and missing == "drop":
-        codes, steps = codes[~absent], steps[~absent]
-    elif absent is not None:
-        steps = np.where(absent, filling, steps)
-    return Groups.of(grid, codes, steps, count)
+    gone = np.zeros(len(codes), dtype=bool) if absent is None else absent
+    if not is_dropped(missing):
+        return Groups.of(grid, codes, np.where(gone, filling, steps), count)
+    left_out = np.bincount(codes[gone], minlength=count)
+    return Groups.of(grid, codes[~gone], steps[~gone], count, left_out)

@@ -80,7 +80,7 @@ class LazyColumn:
         """The view, and the number of rows that were scanned for it, missing values included."""
         self.check(grid, missing)
         present = ScannedView(self.numbers, grid)
-        return filled(present, missing, present.missing), present.n + present.missing
+        return filled(present, missing), present.n + present.missing
 
 
 class ScannedView:

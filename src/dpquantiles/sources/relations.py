@@ -14,7 +14,7 @@ from dpquantiles.kinds import BY_NAME, Datetime, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources import layouts
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.cells import read_cells
+from dpquantiles.sources.cells import missing_cells, read_cells
 from dpquantiles.sources.duckdb import DuckDB, duckdb, quoted
 from dpquantiles.sources.files import (
     Header,
@@ -151,16 +151,18 @@ def open_csv(names: str) -> Table:
     return _joined(connection, names, parts, first_line)
 
 
-def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> Table:
-    """Cast columns of CSV files to the stated type, or to the types that their first cells tell."""
+def cast(
+    table: Table, columns: Sequence[str], type_name: str | None = None, na: Sequence[str] = ()
+) -> Table:
+    """Cast columns of CSV files to the stated type, or to the types that their first cells tell.
+
+    `na` are cells that mean a missing value, whatever the type.
+    """
     relation, kinds = table.frame.to_native(), {}
     for column in columns:
         table.dtype(column)
-        kinds[column] = _text_kind(relation, column, type_name)
-    cells = {
-        column: f"TRY_CAST(trim({quoted(column)}) AS {_sql_type(kind)})"
-        for column, kind in kinds.items()
-    }
+        kinds[column] = _text_kind(relation, column, type_name, na)
+    cells = {column: _cast_cell(quoted(column), kind, na) for column, kind in kinds.items()}
     frame = nw.from_native(DuckDB().with_cells(relation, cells))
     schema = frame.collect_schema()
     # Text can be any value of the type that it is cast to, or a finer one.
@@ -171,11 +173,21 @@ def cast(table: Table, columns: Sequence[str], type_name: str | None = None) -> 
     return replace(table, frame=frame, domains=domains)
 
 
-def _text_kind(relation: Any, column: str, type_name: str | None) -> Kind:
+def _cast_cell(cell: str, kind: Kind, na: Sequence[str]) -> str:
+    """A cell of text in a type; NULL if it does not fit, or means a missing value."""
+    cast = f"TRY_CAST(trim({cell}) AS {_sql_type(kind)})"
+    if not na:
+        return cast
+    # DuckDB would turn a long IN (...) into a join, which may run differently in every scan.
+    gone = ", ".join(map(text, sorted(missing_cells(na))))
+    return f"CASE WHEN NOT list_contains([{gone}], lower(trim({cell}))) THEN {cast} END"
+
+
+def _text_kind(relation: Any, column: str, type_name: str | None, na: Sequence[str] = ()) -> Kind:
     if type_name not in (None, "datetime"):  # the cells of datetimes tell their time zone
         return BY_NAME[str(type_name)]
     cells = relation.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
-    return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name).kind
+    return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name, na).kind
 
 
 def _header(connection: Any, file: str, comma: str) -> Header:

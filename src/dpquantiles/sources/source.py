@@ -128,7 +128,7 @@ class SingleFile(Opened):
         return TypedColumn(np.empty(0, dtype=object), kind, of_kind(kind))
 
     def source(self, column: str) -> Source:
-        return files.read_column(self.file.name, column, self.file.type)
+        return files.read_column(self.file.name, column, self.file.type, self.file.na)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,8 @@ class WholeTable(Opened):
             return self
         from dpquantiles.sources import relations
 
-        table = relations.cast(self.table, columns, self._type)
+        na = () if self.file is None else self.file.na
+        table = relations.cast(self.table, columns, self._type, na)
         return replace(self, table=table, is_text=False)
 
 
@@ -193,12 +194,13 @@ def _in_zone(source: Source, stated: Kind | None) -> Source:
 
 @contextmanager
 def pinned_columns(
-    opened: Opened, sources: Mapping[Any, Source], units: Units, missing: Any, bits: Bits
+    opened: Opened, sources: Mapping[Any, Source], units: Units, drop_first: bool, bits: Bits
 ) -> Iterator[Mapping[Any, Source]]:
     """The same columns, with rows that do not change while the body runs.
 
-    At most `units.rows` rows of each unit are kept. If missing values of a single column are
-    dropped, they are dropped first, so that they do not use up a unit's rows.
+    At most `units.rows` rows of each unit are kept. The missing values of a single column may be
+    dropped first, so that they do not use up a unit's rows. Where the number of units is public, a
+    unit without any value counts in it and must stay.
     """
     columns = tuple(sources)
     if not isinstance(opened, WholeTable) or (len(columns) == 1 and units.column is None):
@@ -209,7 +211,7 @@ def pinned_columns(
     rows = opened.table
     if units.column is not None:
         rows, unit = units_beside(rows, units.column, columns)
-        if len(columns) == 1 and isinstance(missing, str) and missing == "drop":
+        if len(columns) == 1 and drop_first:
             rows = present(rows, columns[0])
         rows = bound_rows(rows, unit, units.rows, columns, bits)
     with pinned(rows.select(columns)) as still_rows:

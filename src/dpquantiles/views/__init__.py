@@ -1,17 +1,20 @@
 """Sorted views: the only way in which a mechanism sees data."""
 
 from dpquantiles.views.array import (
+    DROP,
     MISSING_POLICIES,
     ArrayView,
     FilledView,
     Groups,
     SortedSteps,
     filled,
+    is_dropped,
     stand_in,
 )
 from dpquantiles.views.protocol import Demand, PartView, SortedView, WindowView
 
 __all__ = [
+    "DROP",
     "MISSING_POLICIES",
     "ArrayView",
     "Demand",
@@ -22,5 +25,6 @@ __all__ = [
     "SortedView",
     "WindowView",
     "filled",
+    "is_dropped",
     "stand_in",
 ]

@@ -15,22 +15,22 @@ from dpquantiles.kinds import clamp, column
 from dpquantiles.views.protocol import Ints, SortedView
 
 CHUNK = 1 << 20
-MISSING_POLICIES = ("drop", "lower", "upper")
+DROP = "drop"
+MISSING_POLICIES = (DROP, "lower", "upper")
 
 
 class ArrayView:
     """Records of an array, list or tuple on a grid.
 
     The map to the grid is monotone, so records are selected as raw numbers, and only the selected
-    ones are encoded. `missing` says what replaces a missing record: "lower" or "upper" for an end
-    of the grid, or a value of the data's type. "drop" leaves the record out; this changes n, so it
-    is for add-remove neighbors only.
+    ones are encoded. `missing` says what becomes of a missing record: "drop" leaves it out, "lower"
+    or "upper" replaces it by an end of the grid, and a value of the data's type by that value.
     """
 
-    def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = "upper") -> None:
+    def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = DROP) -> None:
         numbers, absent = column(grid.kind, values)
-        present = _Present(numbers if absent is None else numbers[~absent], grid)
-        self._records = filled(present, missing, len(numbers) - present.n)
+        present = numbers if absent is None else numbers[~absent]
+        self._records = filled(_Present(present, grid, len(numbers) - len(present)), missing)
 
     @property
     def grid(self) -> Grid:
@@ -38,8 +38,13 @@ class ArrayView:
 
     @property
     def n(self) -> int:
-        """The number of records."""
+        """The number of records; missing ones that were left out do not count."""
         return self._records.n
+
+    @property
+    def missing(self) -> int | None:
+        """How many missing records were left out; None if they were replaced."""
+        return self._records.missing
 
     def order_statistics(self, index: Ints) -> Ints:
         """The steps at these positions (ascending) of the sorted records."""
@@ -58,6 +63,7 @@ class _Present:
 
     numbers: NDArray[Any]
     grid: Grid
+    missing: int
 
     @property
     def n(self) -> int:
@@ -86,11 +92,15 @@ def stand_in(grid: Grid, missing: Any) -> int:
     return int(grid.encode(np.array([clamp(number) if isinstance(number, int) else number]))[0])
 
 
-def filled(present: SortedView, missing: Any, count: int) -> SortedView:
+def is_dropped(missing: Any) -> bool:
+    """Whether a policy leaves missing records out."""
+    return isinstance(missing, str) and missing == DROP
+
+
+def filled(present: SortedView, missing: Any) -> SortedView:
     """The records that are present, plus replacements for the missing ones unless dropped."""
     step = stand_in(present.grid, missing)
-    dropped = isinstance(missing, str) and missing == "drop"
-    return present if dropped or not count else FilledView(present, step, count)
+    return present if is_dropped(missing) else FilledView(present, step, present.missing or 0)
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,7 @@ class FilledView:
     view: SortedView
     step: int
     count: int
+    missing: None = None
 
     @property
     def n(self) -> int:
@@ -113,7 +124,8 @@ class FilledView:
     @cached_property
     def _before(self) -> int:
         """How many records of the view come before the added ones."""
-        return int(self.view.ranks(np.array([self.step]))[0][0])
+        # Asking for a rank may scan the records, which is in vain if none are added.
+        return int(self.view.ranks(np.array([self.step]))[0][0]) if self.count else 0
 
     def order_statistics(self, index: Ints) -> Ints:
         after = index >= self._before + self.count
@@ -133,6 +145,7 @@ class SortedSteps:
 
     grid: Grid
     steps: Ints
+    missing: int | None = None
 
     @property
     def n(self) -> int:
@@ -155,16 +168,20 @@ class Groups:
     steps: Ints
     ends: Ints
     """Where each group ends."""
+    missing: Ints | None = None
+    """How many missing records of each group were left out; None where none ever are."""
 
     @classmethod
-    def of(cls, grid: Grid, codes: Ints, steps: Ints, count: int) -> "Groups":
+    def of(
+        cls, grid: Grid, codes: Ints, steps: Ints, count: int, missing: Ints | None = None
+    ) -> "Groups":
         """Records with the codes 0 .. count-1 of their groups, in any order."""
         ends = np.cumsum(np.bincount(codes, minlength=count))
         if count * grid.size <= 2**63:
             # Group and step fit into one number, so a single plain sort is enough.
             together = np.sort(codes * np.int64(grid.size) + steps)
-            return cls(grid, together % np.int64(grid.size), ends)
-        return cls(grid, steps[np.lexsort((steps, codes))], ends)
+            return cls(grid, together % np.int64(grid.size), ends, missing)
+        return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -182,4 +199,5 @@ class Groups:
     def view(self, group: int) -> SortedSteps:
         """One group as a data set of its own."""
         start = self.ends[group - 1] if group else 0
-        return SortedSteps(self.grid, self.steps[start : self.ends[group]])
+        missing = None if self.missing is None else int(self.missing[group])
+        return SortedSteps(self.grid, self.steps[start : self.ends[group]], missing)

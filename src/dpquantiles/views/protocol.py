@@ -18,7 +18,11 @@ class SortedView(Protocol):
 
     @property
     def n(self) -> int:
-        """The number of records."""
+        """The number of records; missing ones that were left out do not count."""
+
+    @property
+    def missing(self) -> int | None:
+        """How many missing records were left out; None where none ever are, so that n is all."""
 
     @property
     def grid(self) -> Grid:
@@ -80,6 +84,7 @@ class WindowView:
     """
 
     n: int
+    missing: int | None
     grid: Grid
     index: Ints
     records: Ints
@@ -92,7 +97,8 @@ class WindowView:
         """Read what a mechanism demands from another view."""
         index, steps = demand.index, np.unique(demand.steps)
         records = view.order_statistics(index)
-        return cls(view.n, view.grid, index, records, steps, *view.ranks(steps))
+        counts, ranks = (view.n, view.missing), view.ranks(steps)
+        return cls(*counts, view.grid, index, records, steps, *ranks)
 
     def order_statistics(self, index: Ints) -> Ints:
         return self.records[_places(self.index, index)]
@@ -147,6 +153,8 @@ class PartView:
     stop: int
     low: int
     high: int
+    missing: None = None
+    """A missing record is in no part."""
 
     @property
     def n(self) -> int:

@@ -68,7 +68,7 @@ def check_enumeration() -> None:
 
 def log_densities(mechanism: PaperJointExp, records: Answer, points: int) -> dict[Answer, float]:
     """The log density of outputs, one for every nondecreasing vector of unit cells."""
-    law, n = mechanism.intervals(view_of(records, points)), len(records)
+    law, n = mechanism.intervals(view_of(records, points)), sum(x < points for x in records)
     found = {}
     for cells in itertools.combinations_with_replacement(range(points - 1), len(mechanism.q)):
         ranks = [sum(x <= cell for x in records) for cell in cells]
@@ -81,7 +81,7 @@ def log_densities(mechanism: PaperJointExp, records: Answer, points: int) -> dic
 def worst_loss(mechanism: PaperJointExp, sizes: Sequence[int], points: int) -> float:
     laws: dict[Answer, dict[Answer, float]] = {}
     worst = 0.0
-    for pair in neighbor_pairs(str(mechanism.neighbors), sizes, points):
+    for pair in neighbor_pairs(str(mechanism.neighbors), sizes, points + 1):
         for records in pair:
             if records not in laws:
                 laws[records] = log_densities(mechanism, records, points)

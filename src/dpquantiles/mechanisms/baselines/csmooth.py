@@ -35,6 +35,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.smooth import Ints, laplace, normal, smooth_sensitivity
+from dpquantiles.kernels.struck import struck_below
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile, values_in_order
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
@@ -148,29 +149,33 @@ class CSmooth(Mechanism):
         """The epsilon of (4) for each quantile."""
         return self.budget.divided(len(self.q)).noise_rate
 
-    def demand(self, n: int, grid: Grid) -> Demand:
+    def demand(self, n: int, grid: Grid, missing: int = 0) -> Demand:
         """The records of the windows of (2) around every quantile."""
         _require_even_spacing(grid)
-        runs = [window.records(n) for window in self._windows(n, grid.size)]
+        runs = [window.records(n) for window in self._windows(n, grid.size, missing)]
         return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
         _require_even_spacing(view.grid)
-        windows = self._windows(view.n, view.grid.size)
+        windows = self._windows(view.n, view.grid.size, self.left_out(view))
         answers = [_answer(view, window, bits) for window in windows]
         order = np.argsort(self.q, kind="stable")
         values = values_in_order(view.grid, np.sort(answers), order)
-        return self.released(view, bits, values, size=view.n)
+        return self.released(view, bits, values, size=self.counted(view))
 
-    def _windows(self, n: int, points: int) -> list[Window]:
+    def _windows(self, n: int, points: int, missing: int = 0) -> list[Window]:
         """The windows of (2) for ascending q."""
-        return [self._window(q, n, points) for q in sorted(self.q)]
+        return [self._window(q, n, points, missing) for q in sorted(self.q)]
 
-    def _window(self, q: float, n: int, points: int) -> Window:
-        rank = max(1, min(math.ceil(q * n), n))
-        t = self.smoothness or tuned_smoothness(self.epsilon, max(1, min(rank, n + 1 - rank)))
+    def _window(self, q: float, n: int, points: int, missing: int = 0) -> Window:
+        size = n + missing
+        place = max(1, min(math.ceil(q * size), size))
+        t = self.smoothness or tuned_smoothness(self.epsilon, max(1, min(place, size + 1 - place)))
         width = math.ceil(math.log(FINENESS * points) / t)
+        # Only the rank depends on how many records are missing; t and the width are public.
+        struck = struck_below(*np.array([place, size, missing]))
+        rank = max(1, place - int(struck))
         first, last = max(0, rank - width), min(n + 1, rank + width)
         least = (points - 1) * math.exp(-t * width)
         return Window(first, rank, last, least, Noise.of(self.epsilon, t))

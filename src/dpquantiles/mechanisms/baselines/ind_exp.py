@@ -71,17 +71,17 @@ class IndExp(WithLaw):
         budget = PureDP(epsilon=self.each, neighbors=self.neighbors)
         return [JointExp(q=(q,), budget=budget, size=self.size) for q in sorted(self.q)]
 
-    def demand(self, n: int, grid: Grid) -> Demand:
+    def demand(self, n: int, grid: Grid, missing: int = 0) -> Demand:
         """The records around every target; all records if the size must be bought first."""
         if self.buys_size:
             return Demand.everything(n)
-        runs = [run for single in self.singles for run in single.demand(n, finest(grid))]
+        runs = [run for single in self.singles for run in single.demand(n, finest(grid), missing)]
         return Demand(runs=merged(sorted(runs, key=lambda run: run.start)))
 
     def law(self, view: SortedView) -> "IndExpLaw":
         """The exact distribution (3) on the records of a view, which is read only once."""
         self.public_size(view.n)
-        window = WindowView.of(view, self.demand(view.n, view.grid))
+        window = WindowView.of(view, self.demand(view.n, view.grid, self.left_out(view)))
         laws = tuple(single.law_on_grid(window) for single in self.singles)
         return IndExpLaw(laws, tuple(np.argsort(self.q, kind="stable").tolist()))
 
