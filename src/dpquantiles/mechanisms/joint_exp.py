@@ -105,8 +105,8 @@ class JointExp(WithLaw):
         setting = self._common_setting(n + missing, grid)
         return Demand(runs=runs(self._geometry(n, setting, missing), n))
 
-    def law(self, view: SortedView) -> JointExpLaw | FamilyLaw:
-        """The exact distribution (3) on the records of a view, or that of a family of grids."""
+    def law(self, view: SortedView) -> Any:
+        """The exact distribution: a `JointExpLaw`, or a `FamilyLaw` on a family of grids."""
         if not isinstance(view.grid, GridFamily):
             return self.law_on_grid(view)
         order = np.argsort(self.q, kind="stable")
