@@ -217,10 +217,9 @@ def test_the_setting_is_public() -> None:
 def check_draws(_: Patch) -> None:
     job, records = mechanism(True, (0.4, 0.8), 3.0, 4, 0), [-2, 0, 0, 1, 4]
     law, bits, drawn = law_of(job, MIXED, records), random.Random(8), Counter[Pair]()
-    indexes = {id(member): index for index, member in enumerate(MIXED.members)}
     for _ in range(6000):
-        member = law.draw_member(bits)
-        drawn[indexes[id(member.grid)], member.draw(bits)] += 1
+        index = law.draw_index(bits)
+        drawn[index, law.member_law(index).draw(bits)] += 1
     expected = {pair: 6000 * math.exp(log) for pair, log in pairs(law).items()}
     often = [pair for pair, count in expected.items() if count >= 5]
     counts = [*(drawn[pair] for pair in often), 6000 - sum(drawn[pair] for pair in often)]
@@ -336,8 +335,8 @@ def mean_weights(patch: Patch) -> None:
     """The member is drawn by its public weight."""
     patch.setattr(
         joint_exp_family.FamilyLaw,
-        "draw_member",
-        lambda law, bits: law.member_law(bits.randrange(len(law.family.members))),
+        "draw_index",
+        lambda law, bits: bits.randrange(len(law.family.members)),
     )
 
 
