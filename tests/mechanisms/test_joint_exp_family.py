@@ -218,7 +218,7 @@ def check_draws(_: Patch) -> None:
     job, records = mechanism(True, (0.4, 0.8), 3.0, 4, 0), [-2, 0, 0, 1, 4]
     law, bits, drawn = law_of(job, MIXED, records), random.Random(8), Counter[Pair]()
     indexes = {id(member): index for index, member in enumerate(MIXED.members)}
-    for _ in range(6000):
+    for _draw in range(6000):
         member = law.draw_member(bits)
         drawn[indexes[id(member.grid)], member.draw(bits)] += 1
     expected = {pair: 6000 * math.exp(log) for pair, log in pairs(law).items()}
@@ -322,7 +322,7 @@ def skip_by_looking(patch: Patch) -> None:
 
 def unequal_reach(patch: Patch) -> None:
     """Every other member has no window: its answers always count as outside."""
-    original = joint_exp_family.log_shares
+    original = family_shares.log_shares
 
     def shares(family: Any, strip: Any, steps: Any, decay: Any) -> Any:
         logs = original(family, strip, steps, decay)

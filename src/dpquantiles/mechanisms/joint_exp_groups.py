@@ -82,7 +82,7 @@ def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     weights = public.copy()
     for group in range(min(EVIDENCE, len(groups))):
         law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
-        weights += law.log_weights - public  # type: ignore[union-attr]
+        weights += law.log_weights - public
     return draws.weighted(bits, weights, Logarithms())
 
 
