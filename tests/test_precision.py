@@ -23,7 +23,6 @@ UINT64 = "Values above 9,223,372,036,854,774,784 count as 9,223,372,036,854,774,
 BITS = "Values of more than 9,007,199,254,740,992 in size are rounded to 53 significant bits."
 PLACES = "Values are rounded to 6 decimal places (the column's type, decimal(38, 8), is finer)."
 NANOSECONDS = "Times are rounded down to microseconds (the column's type, datetime[ns], is finer)."
-SINGLE = "Values are rounded to float32 (24 significant bits)."
 
 STAMP = np.datetime64("2024-01-01T00:00:00.123456789", "ns")
 DECLARED: dict[str, tuple[pa.Array, list[str]]] = {

@@ -217,7 +217,7 @@ def test_the_setting_is_public() -> None:
 def check_draws(_: Patch) -> None:
     job, records = mechanism(True, (0.4, 0.8), 3.0, 4, 0), [-2, 0, 0, 1, 4]
     law, bits, drawn = law_of(job, MIXED, records), random.Random(8), Counter[Pair]()
-    for _ in range(6000):
+    for _draw in range(6000):
         index = law.draw_index(bits)
         drawn[index, law.member_law(index).draw(bits)] += 1
     expected = {pair: 6000 * math.exp(log) for pair, log in pairs(law).items()}
@@ -321,7 +321,7 @@ def skip_by_looking(patch: Patch) -> None:
 
 def unequal_reach(patch: Patch) -> None:
     """Every other member has no window: its answers always count as outside."""
-    original = joint_exp_family.log_shares
+    original = family_shares.log_shares
 
     def shares(family: Any, strip: Any, steps: Any, decay: Any) -> Any:
         logs = original(family, strip, steps, decay)

@@ -78,9 +78,9 @@ def forward(axes: Axes, decay: Decay) -> Masses:
 
 
 def ends(axes: Axes, decay: Decay) -> Floats:
-    """The factors for the way from the last cut to the end of the data."""
+    """The factors for the way from the last cut to the end of the data, which may be far away."""
     errors = np.arange(axes.start, axes.start + axes.length)
-    return decay.fall[np.abs(errors - axes.surplus)]
+    return decay.algebra.factor(decay.rate * np.abs(errors - axes.surplus))
 
 
 def step(
