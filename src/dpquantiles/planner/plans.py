@@ -10,7 +10,7 @@ import numpy as np
 
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import Grid, UniformGrid, default_grid, require_grid
+from dpquantiles.grid import Grid, UniformGrid, default_grid, finest, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import registry
@@ -69,7 +69,7 @@ class Plan:
         """A rank error as a distance between values, for even records on a uniform grid."""
         if not 0 <= ranks < math.inf:
             raise InvalidValue(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
-        if len(self.view.pieces) != 1 or not isinstance(self.view.grid, UniformGrid):
+        if len(self.view.pieces) != 1 or not isinstance(finest(self.view.grid), UniformGrid):
             raise InvalidValue(
                 "data must be 'even', on a grid with bounds, for errors in values; "
                 f"got {self.assumption}"
