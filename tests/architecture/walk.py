@@ -23,7 +23,11 @@ import dpquantiles as dpq
 from dpquantiles.cli import main
 
 PACKAGE = f"{Path(dpq.__file__).parent}/"
-FORWARD = ("kernels/joint.py:forward", "kernels/many_forward.py:forward")
+FORWARD = (
+    "kernels/joint.py:forward",
+    "kernels/many_forward.py:forward",
+    "kernels/ranges.py:forward",
+)
 
 
 @dataclass

@@ -8,7 +8,7 @@ It is exact: `encode(decode(i)) == i` for every step i.
 from dpquantiles.grid.families import family_of
 from dpquantiles.grid.family import GridFamily, finest
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.member import Multiples
+from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.typed import (
     TypedGrid,
@@ -26,6 +26,7 @@ __all__ = [
     "Grid",
     "GridFamily",
     "Multiples",
+    "Singles",
     "TypedGrid",
     "UniformGrid",
     "default_grid",

@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.family import GridFamily
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.member import Multiples
+from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import exact, exact_bounds
 from dpquantiles.grid.uniform import FINEST, UniformGrid
 from dpquantiles.kinds import DATE, INT64, Date, Datetime, Duration, Kind
@@ -75,7 +76,9 @@ def family_of(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> Gr
     ranges = [one for one in _ranges(kind) if low <= one.low and one.high <= high]
     if bounds is not None:
         ranges = [Range(low, high, sum(one.weight for one in ranges) or 1.0), *ranges]
-    members: dict[Multiples, float] = {}
+    members: dict[Multiples | Singles, float] = {}
+    if isinstance(base, FloatGrid) and not kind.integral:
+        members[Singles(kind)] = RARE
     for one in ranges:
         for step in _steps(base, one):
             member = _member(kind, one, step.width)
@@ -88,7 +91,12 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
     """The finest grid: all values that are told apart, or all multiples of a resolution."""
     if resolution is not None:
         width = exact(kind.step(resolution, "resolution"))
-        most = math.floor(Fraction(2**LARGEST if kind.integral else FINEST * width) / width) * width
+        if width <= 0:
+            raise InvalidValue(f"resolution must be positive, got {resolution!r}")
+        most = (
+            math.floor(Fraction(2 ** (LARGEST - 1) if kind.integral else FINEST * width) / width)
+            * width
+        )
         low, high = (-most, most) if kind.limits is None else exact_bounds(kind, *kind.limits)
         ends = (math.ceil(low / width) * width, math.floor(high / width) * width)
         first, last = (_value(kind, end) for end in ends)
@@ -162,6 +170,7 @@ def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
     if size < 1 or size > 2**LARGEST + 1:
         return None
     # A multiple must be the quotient of two doubles, so that it is rounded only once.
-    if not kind.integral and reach * width.numerator > 2**53:
+    exact_parts = width.numerator & (width.numerator - 1) == 0
+    if not kind.integral and reach * (1 if exact_parts else width.numerator) > 2**53:
         return None
     return Multiples(kind, width, first, size)

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.member import Multiples, multiples_of, nearest_multiples
+from dpquantiles.grid.member import (
+    Multiples,
+    Singles,
+    multiples_of,
+    nearest_multiples,
+    single_index,
+)
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid
 from dpquantiles.kinds import Kind
@@ -36,7 +42,7 @@ class GridFamily:
     """A public set of grids with weights, and the finest grid, `base`, that records are kept on."""
 
     base: FloatGrid | UniformGrid
-    members: tuple[Multiples, ...]
+    members: tuple[Multiples | Singles, ...]
     weights: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -63,11 +69,8 @@ class GridFamily:
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
-        steps = sorted({member.step for member in self.members})
-        return {
-            **self.base.describe(),
-            "family": {"version": VERSION, "members": len(self.members), "steps": len(steps)},
-        }
+        sizes = {"members": len(self.members), "steps": len(self.by_step)}
+        return {**self.base.describe(), "family": {"version": VERSION, **sizes}}
 
     def log_weights(self, answers: int) -> Floats:
         """The log weights of all members, which add up to one, for this many answers.
@@ -95,9 +98,9 @@ class GridFamily:
         return self.low + 2 * self.points
 
     @cached_property
-    def by_step(self) -> list[tuple[Fraction, int, Ints]]:
+    def by_step(self) -> list[tuple[Fraction | None, int, Ints]]:
         """For every step: its width, how far its members reach in multiples, and which they are."""
-        groups: dict[Fraction, list[int]] = {}
+        groups: dict[Fraction | None, list[int]] = {}
         for index, member in enumerate(self.members):
             groups.setdefault(member.step, []).append(index)
         return [
@@ -111,18 +114,22 @@ class GridFamily:
         for width, reach, group in self.by_step:
             yield group, self._halves(steps, numbers, width, reach)
 
-    def member_halves(self, member: Multiples, steps: Ints) -> Ints:
+    def member_halves(self, member: Multiples | Singles, steps: Ints) -> Ints:
         """Records of the finest grid in half steps of one member, from 0 to twice its size."""
         numbers = self.base.numbers(steps)
         halves = self._halves(steps, numbers, member.step, member.reach)
         low, high = 2 * member.first, 2 * (member.first + member.size)
         return np.clip(halves, low, high) - low
 
-    def _halves(self, steps: Ints, numbers: NDArray[Any], width: Fraction, reach: int) -> Ints:
+    def _halves(
+        self, steps: Ints, numbers: NDArray[Any], width: Fraction | None, reach: int
+    ) -> Ints:
         """Multiple j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
 
         Real numbers are compared with multiples on the finest grid, where both are rounded alike.
         """
+        if width is None:
+            return 2 * single_index(numbers) + 1
         nearest = nearest_multiples(self.kind, numbers, width, reach)
         multiple = multiples_of(self.kind, nearest, width)
         if self.kind.integral:

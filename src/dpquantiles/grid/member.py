@@ -1,4 +1,4 @@
-"""Multiples of a step in a range: one grid of a family, on which records need not be points."""
+"""The grids of a family: multiples of a step in a range, and all numbers of float32."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from dpquantiles.kinds import Kind
 
 Ints = NDArray[np.int64]
+
+SINGLE_LARGEST = int(np.finfo(np.float32).max.view(np.int32))
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,46 @@ class Multiples:
             "step": shown_step(self.kind, self.step),
             "points": self.size,
         }
+
+
+@dataclass(frozen=True)
+class Singles:
+    """All finite numbers of float32, for records that are tied on values of no common step.
+
+    Records are rounded to them, each by itself.
+    """
+
+    kind: Kind
+    first: int = -SINGLE_LARGEST
+    size: int = 2 * SINGLE_LARGEST + 1
+    step: None = None
+    reach: int = SINGLE_LARGEST + 1
+
+    def encode(self, numbers: NDArray[Any]) -> Ints:
+        """The point nearest to each number."""
+        return single_index(numbers) - self.first
+
+    def decode(self, steps: Ints) -> list[Any]:
+        """The value of each point."""
+        index = steps + self.first
+        sizes = np.abs(index).astype(np.int32).view(np.float32).astype(np.float64)
+        return [self.kind.value(number) for number in np.copysign(sizes, index).tolist()]
+
+    def number(self, index: int) -> float:
+        """The number of a point."""
+        return float(self.decode(np.array([index]))[0])
+
+    def describe(self) -> dict[str, object]:
+        """The public parameters as plain values."""
+        return {"name": "float32", "points": self.size}
+
+
+@np.errstate(all="ignore")
+def single_index(numbers: NDArray[Any]) -> Ints:
+    """The signed position of each number among those of float32; zero has position 0."""
+    single = numbers.astype(np.float32)
+    size = np.minimum(np.abs(single).view(np.int32), SINGLE_LARGEST).astype(np.int64)
+    return np.where(np.signbit(single), -size, size)
 
 
 def shown_step(kind: Kind, step: Fraction) -> object:

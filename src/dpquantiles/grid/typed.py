@@ -159,6 +159,10 @@ class TypedGrid:
             None if not self._goes_on(side) or (edge == own != common) else edge
             for side, edge, own, common in zip((-1, 1), self._reach, stated, usual, strict=True)
         )
+        if not self.grid.kind.integral:  # only infinities lie beyond all doubles
+            base = finest(self.grid)
+            low = None if getattr(base, "lower", low) is None else low
+            high = None if getattr(base, "upper", high) is None else high
         least, most = ("" if edge is None else self._shown(edge) for edge in (low, high))
         what = f"above {most} count as {most}" if most else f"below {least} count as {least}"
         if least and most:

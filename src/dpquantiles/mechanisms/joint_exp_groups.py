@@ -15,7 +15,7 @@ import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import Grid, GridFamily, Multiples
+from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
@@ -82,7 +82,7 @@ def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     weights = public.copy()
     for group in range(min(EVIDENCE, len(groups))):
         law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
-        weights += law.log_weights - public  # type: ignore[union-attr]
+        weights += law.log_weights - public
     return draws.weighted(bits, weights, Logarithms())
 
 
@@ -127,7 +127,7 @@ def _shared(mechanism: JointExp, groups: Groups) -> tuple[Setting, Grid]:
 def _places(groups: Groups, chunk: Ints, grid: Grid) -> Places:
     """The cuts of all groups of a chunk, one group per column."""
     records, n = _side_by_side(groups, chunk), groups.n[chunk]
-    if not isinstance(groups.grid, GridFamily) or not isinstance(grid, Multiples):
+    if not isinstance(groups.grid, GridFamily) or not isinstance(grid, (Multiples, Singles)):
         return Places.of_steps(records[:-1], records[1:], grid.size)
     halves = groups.grid.member_halves(grid, records.ravel()).reshape(records.shape)
     halves[0] = 0

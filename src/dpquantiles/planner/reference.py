@@ -248,9 +248,21 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0)
         width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
         pieces = _apart(count, first, steps, width, seed)
     elif shape == "tied":
-        pieces = _apart(min(TIES, steps), first, steps, 1, seed)
+        pieces = _with_few_digits(grid, _apart(min(TIES, steps), first, steps, 1, seed))
     family = Sample if shape == "smooth" else Reference
     return family(n, grid, f"records {words.format(len(pieces))} {where}", pieces, seed=seed)
+
+
+def _with_few_digits(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The same ties on numbers of float32: values that many records share have few digits."""
+    base = finest(grid)
+    if not isinstance(base, FloatGrid) or grid.kind.integral:
+        return pieces
+    numbers = base.numbers(np.array([piece.first for piece in pieces]))
+    places = base.encode(numbers.astype(np.float32).astype(np.float64))
+    return tuple(
+        piece._replace(first=place) for piece, place in zip(pieces, places.tolist(), strict=True)
+    )
 
 
 def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
