@@ -68,7 +68,9 @@ def shape(made: Any, case: Case) -> Any:
     found = case.options.get("keys") == "private"
     rows = made.values if grouped else (made.values,)
     told = made.provenance
-    public = {name: told.get(name) for name in ("budget", "grid", "choice", "size_share")}
+    public = {name: told.get(name) for name in ("budget", "choice", "size_share")}
+    # A grid that is drawn with the answers is part of them.
+    public["grid"] = {k: v for k, v in (told.get("grid") or {}).items() if k != "member"}
     if case.neighbors == "swap":
         public |= {name: told.get(name) for name in ("size", "sizes")}
     # What a privately chosen mechanism tells of itself is private already.

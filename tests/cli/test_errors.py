@@ -88,7 +88,7 @@ def test_bounds(
         (("--format", "jsn"), "did you mean 'json'?"),
         (("--type", "integer"), "did you mean 'int'?"),
         (("--seed", "x"), "seed must be a whole number"),
-        (("--resolution", "2"), "resolution needs bounds"),
+        (("--resolution", "0"), "resolution must be positive"),
         (("--resolution", "x", "--bounds", "0", "9"), "resolution must be of type int"),
         (("--bounds", "1"), "requires 2 arguments"),
         (("--colum", "x"), "--column"),

@@ -6,7 +6,7 @@ import pytest
 
 import dpquantiles as dpq
 
-OPTIONS: dict[str, Any] = {"q": "deciles", "bounds": (0.0, 1.0)}
+OPTIONS: dict[str, Any] = {"q": "deciles", "bounds": (0.0, 1.0), "resolution": 2**-30}
 
 
 @pytest.mark.parametrize("rank_error", [0.002, 0.01, 0.05])

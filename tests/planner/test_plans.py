@@ -30,7 +30,7 @@ def even_quantiles(m: int) -> list[float]:
 def test_the_bound_holds_and_is_not_loose(data: Shape, m: int, epsilon: float) -> None:
     """In 93 % of seeded runs of the real mechanism, and at most 1.5 times the measured point."""
     n, q = 2000, even_quantiles(m)
-    plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1), data=data)
+    plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1), resolution=1, data=data)
     estimate, grid = plan["joint_exp"], plan.view.grid
     records = np.array(grid.decode(plan.view.order_statistics(np.arange(n))))
     mechanism = dpq.JointExp(q=tuple(q), budget=plan.budget)
@@ -110,7 +110,7 @@ BAD = [
     ({"q": 2}, r"^q must lie between 0 and 1"),
     ({"bounds": (5, 1)}, r"^bounds must have lower < upper"),
     ({"bounds": 3}, r"^bounds must be a pair"),
-    ({"resolution": 1}, r"^resolution needs bounds"),
+    ({"resolution": 0}, r"^resolution must be positive"),
     ({"bounds": (0, 9), "grid": dpq.FloatGrid()}, r"^grid must stand alone"),
     ({"grid": 3}, r"^grid must be a grid"),
     ({"neighbors": "near"}, r"^neighbors must be one of"),

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.grid import UniformGrid, default_grid
+from dpquantiles.grid import UniformGrid, default_grid, finest
 from dpquantiles.kinds import INTEGER, Datetime
 from dpquantiles.sources import engine, relations
 from dpquantiles.sources.files import Named
@@ -149,7 +149,7 @@ def test_unsigned_and_very_wide_integers() -> None:
         duckdb.sql("SELECT unnest([0, 5, 18446744073709551615]::UBIGINT[]) AS x FROM range(100)"),
         duckdb.sql("SELECT unnest([0, 5, 1e30::HUGEINT]) AS x FROM range(100)"),
     ):
-        release = dpq.quantiles(data, [0.1, 0.5, 0.9], column="x", epsilon=50)
+        release = dpq.quantiles(data, [0.1, 0.5, 0.9], column="x", epsilon=50, grid=WHOLE)
         assert release.values == (0, 5, TOP)
     wide = dpq.quantiles(
         pl.LazyFrame({"x": pl.Series([top] * 300, dtype=pl.UInt64)}),
@@ -161,7 +161,8 @@ def test_unsigned_and_very_wide_integers() -> None:
     assert wide.value == 2**64
 
 
-TOP = default_grid(INTEGER).decode(np.array([default_grid(INTEGER).size - 1]))[0]
+WHOLE = finest(default_grid(INTEGER))
+TOP = WHOLE.decode(np.array([WHOLE.size - 1]))[0]
 """The last point of the grid of integers without bounds, just below 2**63."""
 
 TIMES = {
@@ -186,7 +187,9 @@ def test_times_of_duckdb_never_raise(stated: str, neighbors: dpq.Neighbors) -> N
 
 def test_infinite_times_of_duckdb_clamp() -> None:
     data = duckdb.sql("SELECT unnest(['infinity', '-infinity']::TIMESTAMP[]) x FROM range(300)")
-    low, high = dpq.quantiles(data, [0.25, 0.75], column="x", epsilon=50)
+    low, high = dpq.quantiles(
+        data, [0.25, 0.75], column="x", epsilon=50, grid=finest(default_grid(Datetime()))
+    )
     assert (low.year, high.year) == (1, 9999)
     day = "SELECT CASE WHEN i % 4 = 0 THEN NULL ELSE DATE 'infinity' END x FROM range(400) t(i)"
     grid = UniformGrid(dt.date(2020, 1, 1), dt.date(2021, 1, 1))

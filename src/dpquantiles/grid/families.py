@@ -95,6 +95,11 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
     """The finest grid: all values that are told apart, or all multiples of a resolution."""
     if resolution is not None:
         width = exact(kind.step(resolution, "resolution"))
+        if not 0 < width <= 2**LARGEST:
+            raise InvalidValue(
+                "resolution must be positive and, without bounds, at most "
+                f"2**{LARGEST} units of the type, got {resolution!r}"
+            )
         if width <= 0:
             raise InvalidValue(f"resolution must be positive, got {resolution!r}")
         most = (

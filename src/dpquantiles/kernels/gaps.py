@@ -128,7 +128,9 @@ class ScaledGaps(OpenGaps):
         faded = self._log_scale[..., ranks] + fade
         mass = faded + np.log(np.add.reduce(open_mass))
         self._log_scale[..., ranks] = _scale(np.logaddexp(once, mass))
-        open_mass *= np.exp(faded - self._log_scale[..., ranks])
+        # Where there was no mass, the old unit is arbitrary, and may be far from the new one.
+        kept = np.where(mass > -np.inf, faded - self._log_scale[..., ranks], 0.0)
+        open_mass *= np.exp(kept)
         return np.asarray(mass)
 
     def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:

@@ -30,8 +30,8 @@ from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting,
 BATCH = 1 << 15
 """About how many cells pass together, so that they stay in the cache."""
 
-UNCOUNTED = 32.0
-"""Nats by which the masses of all cells together may exceed that of one."""
+UNCOUNTED = 64.0
+"""Nats for the points of one gap, at most 2**62, and for the masses of all cells together."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,13 @@ class FamilySetting:
 
     @classmethod
     def stored(cls, window: Window, steps: int) -> tuple[Algebra, float]:
-        """How shares are stored: they are at most one; and their log range."""
+        """How shares are stored, and their log range.
+
+        They are at most one, but on the way there masses may be smaller or larger by the slack.
+        """
         slack = steps * math.log(2) + UNCOUNTED
         floor = window.log_floor - slack
-        algebra = algebras.choose(0.0, floor, window.longest, window.nominal)
+        algebra = algebras.choose(slack, floor, window.longest, window.nominal)
         return algebra, window.range(0.0) + slack
 
 

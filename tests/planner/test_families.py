@@ -1,0 +1,61 @@
+"""Families of grids at their limits: few records, many answers, and a size far from the truth."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpquantiles as dpq
+from dpquantiles.grid import GridFamily, default_grid
+from dpquantiles.kinds import INTEGER, REAL, Kind
+from dpquantiles.mechanisms.joint_exp_family import FamilyLaw
+from dpquantiles.planner.estimates import rank_errors
+
+
+def even_quantiles(m: int) -> tuple[float, ...]:
+    return tuple(k / (m + 1) for k in range(1, m + 1))
+
+
+@pytest.mark.parametrize("kind", [REAL, INTEGER], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("n", [3, 500])
+@pytest.mark.parametrize("m", [3, 40])
+def test_shares_are_at_most_one(kind: Kind, n: int, m: int) -> None:
+    """Weights add up to at most one, though masses on the way are larger, and some are tiny."""
+    grid = default_grid(kind)
+    records = np.random.default_rng(n).integers(0, 1000, n) / (1 if kind.integral else 1000)
+    mechanism = dpq.JointExp(q=even_quantiles(m), budget=dpq.PureDP(epsilon=4.0))
+    law = mechanism.law(dpq.ArrayView(records.astype(np.int64 if kind.integral else float), grid))
+    assert isinstance(law, FamilyLaw)
+    assert np.isfinite(law.log_weights).all()
+    assert np.logaddexp.reduce(law.log_weights) <= 1e-9
+
+
+@pytest.mark.parametrize("options", [{}, {"resolution": 1}], ids=str)
+@pytest.mark.parametrize("data", [[], [1.0] * 3, [1.0, float("nan")] * 10], ids=len)
+def test_far_fewer_records_than_stated_never_raise(data: Any, options: dict[str, Any]) -> None:
+    release = dpq.median(
+        np.array(data, dtype=float),
+        size=5000,
+        bounds=(0, 120),
+        neighbors="add-remove",
+        epsilon=0.02,
+        mechanism="joint_exp",
+        **options,
+    )
+    assert 0 <= release.value <= 120
+
+
+@pytest.mark.parametrize(("m", "epsilon"), [(1, 0.1), (5, 1.0)])
+def test_the_bound_of_a_family_holds(m: int, epsilon: float) -> None:
+    n, q = 2000, even_quantiles(m)
+    plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1))
+    estimate, grid = plan["joint_exp"], plan.view.grid
+    assert isinstance(grid, GridFamily)
+    records = np.array(grid.decode(plan.view.order_statistics(np.arange(n))))
+    law = dpq.JointExp(q=q, budget=plan.budget).law(dpq.ArrayView(records, grid))
+    bits = random.Random(5)
+    steps = np.array([grid.encode(np.array(law.draw(bits))) for _ in range(150)])
+    errors = rank_errors(plan.view, np.array(q), steps)
+    assert (errors <= estimate.bound).mean(axis=0).min() >= 0.93
+    assert estimate.mean == pytest.approx(errors.mean(), rel=0.25, abs=0.1)
