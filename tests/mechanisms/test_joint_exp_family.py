@@ -71,7 +71,7 @@ def oracle(mechanism: JointExp, grids: GridFamily, records: Sequence[int]) -> di
     logs = grids.log_weights(m)
     weights: dict[Pair, float] = {}
     for index, member in enumerate(grids.members):
-        points = [(member.first + i) * int(member.step) for i in range(member.size)]
+        points = [(member.first + i) * int(member.step or 0) for i in range(member.size)]
         vectors = math.comb(member.size + m - 1, m)
         for answer in itertools.combinations_with_replacement(points, m):
             path = greedy_path(records, answer, targets)
@@ -95,7 +95,7 @@ def pairs(law: FamilyLaw) -> dict[Pair, float]:
     total, found = np.logaddexp.reduce(law.log_weights), {}
     for index, member in enumerate(law.family.members):
         of_member = law.member_law(index)
-        points = [(member.first + i) * int(member.step) for i in range(member.size)]
+        points = [(member.first + i) * int(member.step or 0) for i in range(member.size)]
         for answer in itertools.combinations_with_replacement(points, len(law.order)):
             log = law.log_weights[index] - total + of_member.log_probability(answer)
             found[index, answer] = float(log)
