@@ -13,8 +13,10 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.auditing.laws import Explorer
+from dpquantiles.grid import family_of
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
+from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.privacy import PureDP
@@ -94,6 +96,28 @@ def test_masses_of_real_sizes_are_those_of_one_group() -> None:
         stated = sizes if mechanism.neighbors == "swap" else sizes + 7
         # One setting for all sizes has a rate that is lower by some 1e-8.
         check_masses(mechanism, groups, stated, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_masses_on_a_member_of_a_family_are_those_of_one_group(neighbors: str) -> None:
+    """Also if records lie between the points of the member, or beyond them."""
+    family = family_of(INTEGER, (-100, 100), None)
+    rng, sizes = np.random.default_rng(7), np.array([0, 1, 5, 40, 60])
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    numbers = rng.integers(-100, 101, len(codes))
+    groups = Groups.of(family, codes, family.encode(numbers), len(sizes))
+    budget = privacy.budget(epsilon=1.0, neighbors=neighbors)
+    stated = sizes if neighbors == "swap" else sizes + 7
+    assert {member.step for member in family.members} >= {1, 5, 10}
+    for member in range(len(family.members)):
+        mechanism = dpq.JointExp(
+            q=(0.2, 0.5, 0.6),
+            budget=budget,
+            size=None if neighbors == "swap" else 0,
+            reach=20,
+            member=member,
+        )
+        check_masses(mechanism, groups, stated)
 
 
 def explored(batch: Batch, patch: Callable[..., None]) -> dict[Answer, float]:
