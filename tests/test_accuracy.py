@@ -67,7 +67,16 @@ def column(name: str) -> NDArray[Any]:
 
 @pytest.mark.parametrize(("m", "limit"), [(1, 2.3), (3, 3.8), (9, 6.0), (29, 12.0)])
 def test_normal_data(m: int, limit: float) -> None:
-    error = mean_error(lambda rng: rng.normal(0, 5, 1000), m, bounds=(-100, 100))
+    """One grid, with bounds and a resolution."""
+    options = {"bounds": (-100, 100), "resolution": 2.0**-30}
+    assert mean_error(lambda rng: rng.normal(0, 5, 1000), m, **options) <= limit
+
+
+@pytest.mark.parametrize(("m", "limit"), [(1, 3.1), (3, 4.2), (9, 6.6)])
+@pytest.mark.parametrize("bounds", [None, (-100, 100)])
+def test_normal_data_on_a_family(m: int, limit: float, bounds: Any) -> None:
+    """Nothing is known of the rounding, or of the range either."""
+    error = mean_error(lambda rng: rng.normal(0, 5, 1000), m, bounds=bounds)
     assert error <= limit
 
 

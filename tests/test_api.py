@@ -260,8 +260,11 @@ def test_system_bits_carry_a_guarantee() -> None:
 
 
 def test_system_bits_do_not_repeat() -> None:
-    fine = {"bounds": (0.0, 100.0), "resolution": 2.0**-30}
-    assert len({dpq.median(DATA, epsilon=0.1, **fine).value for _ in range(5)}) == 5
+    medians = {
+        dpq.median(DATA, epsilon=0.1, bounds=(0.0, 100.0), resolution=2.0**-30).value
+        for _ in range(5)
+    }
+    assert len(medians) == 5
 
 
 class Loaded(random.SystemRandom):

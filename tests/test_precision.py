@@ -23,14 +23,13 @@ UINT64 = "Values above 9,223,372,036,854,774,784 count as 9,223,372,036,854,774,
 BITS = "Values of more than 9,007,199,254,740,992 in size are rounded to 53 significant bits."
 PLACES = "Values are rounded to 6 decimal places (the column's type, decimal(38, 8), is finer)."
 NANOSECONDS = "Times are rounded down to microseconds (the column's type, datetime[ns], is finer)."
-SINGLE = "Values are rounded to float32 (24 significant bits)."
 
 STAMP = np.datetime64("2024-01-01T00:00:00.123456789", "ns")
 DECLARED: dict[str, tuple[pa.Array, list[str]]] = {
     "uint64": (pa.array([1, 2, 2**64 - 1] * 99, pa.uint64()), [BITS, UINT64]),
     "eight places": (pa.array([Decimal("0.12345678")] * 99, pa.decimal128(38, 8)), [PLACES]),
     "nanoseconds": (pa.array([STAMP] * 99, pa.timestamp("ns")), [NANOSECONDS]),
-    "doubles": (pa.array([0.1, 1e39] * 99), [SINGLE, "Values outside -3.4028235e+38 to 3.40282"]),
+    "doubles": (pa.array([0.1, 1e39] * 99), []),
     "bytes": (pa.array([1, 2] * 99, pa.int8()), []),
 }
 
@@ -99,7 +98,7 @@ def test_a_database_that_states_no_precision_may_hold_anything(
 )
 def test_lists_say_the_same_whatever_they_hold(small: list[Any], large: list[Any]) -> None:
     found = said(dpq.median(small, epsilon=1))
-    assert found
+    assert bool(found) == (not isinstance(small[0], float))
     assert found == said(dpq.median(large, epsilon=1))
 
 

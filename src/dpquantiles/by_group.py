@@ -95,10 +95,9 @@ class _GroupDraw:
         """The answers of some groups, and their sizes as far as these are public."""
         if isinstance(records, Groups):
             return self.release_groups(records, sizes, self.job.bits)
-        answers, size = self._release_one(
-            records, None if sizes is None else int(sizes[0]), self.job.bits
-        )
-        return GroupAnswers([answers], [size], self.member)
+        size = None if sizes is None else int(sizes[0])
+        answers, size, member = self._release_one(records, size, self.job.bits)
+        return GroupAnswers([answers], [size], member)
 
     def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
         """The same for groups in memory.
@@ -113,25 +112,30 @@ class _GroupDraw:
         released = [
             self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
         ]
-        return GroupAnswers([answers for answers, _ in released], [size for _, size in released])
+        return GroupAnswers([one[0] for one in released], [one[1] for one in released])
 
     def _release_one(
         self, view: SortedView, size: int | None, bits: Bits
-    ) -> tuple[Answers, int | None]:
-        """The answers of one group, and its public size: given, counted under swap, or bought."""
+    ) -> tuple[Answers, int | None, int | None]:
+        """The answers of one group, its public size, and the member of a family for all others.
+
+        The size is given, counted under swap neighbors, or bought.
+        """
         mechanism = self.build(size)
         release = mechanism.release(view, bits)
-        if size is not None:
-            return release.values, size
-        if mechanism.guarantee.neighbors is Neighbors.SWAP:
-            return release.values, mechanism.counted(view)
-        return release.values, release.provenance.get("size")  # type: ignore[return-value]
+        drawn: Any = release.provenance["grid"]
+        member = drawn.get("member", {}).get("index", self.member)
+        if size is None and mechanism.guarantee.neighbors is Neighbors.SWAP:
+            size = mechanism.counted(view)
+        elif size is None:
+            size = release.provenance.get("size")  # type: ignore[assignment]
+        return release.values, size, member
 
     def describe(self, grid: Grid) -> dict[str, object]:
         """The grid of the answers as plain values."""
         if self.member is None or not isinstance(grid, GridFamily):
             return grid.describe()
-        return {**grid.describe(), "member": grid.members[self.member].describe()}
+        return grid.describe_member(self.member)
 
     def shares(self) -> dict[str, object]:
         """What the keys, or the sizes of groups, are paid with."""

@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,16 +123,8 @@ def test_groups_side_by_side_show_a_loss() -> None:
 
 def test_double_the_budget_is_found_by_draws(monkeypatch: Patch) -> None:
     """A JointExp whose draws spend four times what it states."""
-    original = JointExp.setting
-
-    def setting(self: JointExp, public_n: int | None, points: int) -> Any:
-        return original(
-            replace(self, budget=PureDP(epsilon=4 * self.epsilon, neighbors=self.neighbors)),
-            public_n,
-            points,
-        )
-
-    monkeypatch.setattr(JointExp, "setting", setting)
+    spent = property(lambda self: 4 * self.budget.bounded_range())
+    monkeypatch.setattr(JointExp, "epsilon", spent)
     found = statistical(["joint_exp"], 80, 4000, True)
     for relation in Neighbors:
         assert not found[f"groups, {relation}"].passed

@@ -130,7 +130,7 @@ def expected(shown: str) -> float:
 
 def test_a_dry_run_counts_the_rows_of_units(run: Command, release: tuple[str, ...]) -> None:
     unit = ("--unit", "age", "--neighbors", "add-remove", "--size", "5000", "--bounds", "0", "120")
-    unit += ("--resolution", "1e-6")
+    unit = (*unit, "--resolution", "1e-6")  # type: ignore[assignment]
     errors = [
         expected(run(*release, *unit, "--type", "float", "--max-rows-per-unit", rows).out)
         for rows in (1, 8, 50)

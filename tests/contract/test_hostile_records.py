@@ -137,7 +137,9 @@ def test_many_integers_of_128_bits_in_polars() -> None:
     if stated is None:
         pytest.skip("this Polars has no Int128")
     values = pl.Series([2**60 + k if k % 2 else 2**100 + k for k in range(200)], dtype=stated)
-    made = dpq.quantiles(pl.LazyFrame({"v": values}), [0.2, 0.8], column="v", epsilon=9.0)
+    grid = dpq.FloatGrid(-(2**63), 2**63 - 1, integral=True)
+    table = pl.LazyFrame({"v": values})
+    made = dpq.quantiles(table, [0.2, 0.8], column="v", epsilon=9.0, grid=grid)
     assert made.values[0] == pytest.approx(2**60, rel=0.01)
     assert made.values[1] >= 2**62
 

@@ -216,7 +216,9 @@ def _windows() -> Iterator[Case]:
 
 
 def _window(n: int, points: int, **options: Any) -> Any:
-    return built(JointExp, **options)._geometry(n, points)
+    mechanism = built(JointExp, **options)
+    public = n if mechanism.neighbors == "swap" else None
+    return mechanism._geometry(n, mechanism.setting(public, points))
 
 
 def _slices(grid: str, **options: Any) -> Any:

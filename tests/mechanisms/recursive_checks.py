@@ -148,8 +148,10 @@ def records_at_a_cut_on_both_sides(patch: Patch) -> None:
 
 def true_sizes_of_parts(patch: Patch) -> None:
     """Targets at fractions of the true size of a part, which is not public."""
-    original = JointExp.law
-    patch.setattr(JointExp, "law", lambda self, part: original(replace(self, size=part.n), part))
+    original = JointExp.law_on_grid
+    patch.setattr(
+        JointExp, "law_on_grid", lambda self, part: original(replace(self, size=part.n), part)
+    )
 
 
 def labels_spread_by_the_number_of_ties(patch: Patch) -> None:

@@ -110,8 +110,13 @@ def test_seeded_trees_carry_no_guarantee(mechanism: AdaptiveTree) -> None:
 
 
 def test_trees_with_other_leaves_are_not_merged() -> None:
+    grid = UniformGrid(0, 4**6 - 1, 1)
+    # Where no record is ever left out, the number of records that a tree counts is public.
     one, other = (
-        swap(5.0).tree(view_of([place] * 9000, 4**6), random.SystemRandom()) for place in (0, 4000)
+        swap(5.0).tree(
+            dpq.ArrayView(np.full(9000, place), grid, missing="lower"), random.SystemRandom()
+        )
+        for place in (0, 4000)
     )
     with pytest.raises(ValueError, match=r"same leaves.* follow the records.* take agg_tree"):
         one.merge(other)

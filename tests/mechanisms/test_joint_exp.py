@@ -65,6 +65,16 @@ def test_law_is_the_equation(choice: str, case: tuple[dpq.JointExp, list[int], i
         checks.check_is_the_equation(*case)
 
 
+@pytest.mark.usefixtures("representation")
+@pytest.mark.parametrize(("q", "size"), [(0.01, 3000), (0.99, 3000), (0.5, 0)])
+@pytest.mark.parametrize("number", [3, 2500])
+def test_law_is_the_equation_far_from_the_stated_size(q: float, size: int, number: int) -> None:
+    """The end of the data is much farther away than the ranks that answers can have."""
+    budget = privacy.budget(epsilon=0.001, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=(q,), budget=budget, reach=2000, size=size)
+    checks.check_is_the_equation(mechanism, [1, 1, 3] + [2] * (number - 3), 5)
+
+
 @given(
     records=st.lists(st.integers(0, 5), max_size=6),
     answer=st.lists(st.integers(0, 5), min_size=1, max_size=3),

@@ -13,8 +13,10 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.auditing.laws import Explorer
+from dpquantiles.grid import family_of
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
+from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.privacy import PureDP
@@ -37,9 +39,10 @@ def sized(mechanism: dpq.JointExp, size: int) -> dpq.JointExp:
 
 
 def batch_of(mechanism: dpq.JointExp, groups: Groups, sizes: Ints) -> Batch:
-    setting = joint_exp_groups.shared_setting(mechanism, groups.grid.size)
-    chunk = np.arange(len(groups))
-    return Batch.of(setting, np.asarray(sorted(mechanism.q)), groups, chunk, sizes)
+    setting, grid = joint_exp_groups._shared(mechanism, groups)
+    places = joint_exp_groups._places(groups, np.arange(len(groups)), grid)
+    ascending = np.asarray(sorted(mechanism.q))
+    return Batch.of(setting, ascending, places, grid.size, groups.n, sizes)
 
 
 def small_cases() -> Iterator[tuple[dpq.JointExp, Groups, Ints]]:
@@ -93,6 +96,28 @@ def test_masses_of_real_sizes_are_those_of_one_group() -> None:
         stated = sizes if mechanism.neighbors == "swap" else sizes + 7
         # One setting for all sizes has a rate that is lower by some 1e-8.
         check_masses(mechanism, groups, stated, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_masses_on_a_member_of_a_family_are_those_of_one_group(neighbors: str) -> None:
+    """Also if records lie between the points of the member, or beyond them."""
+    family = family_of(INTEGER, (-100, 100), None)
+    rng, sizes = np.random.default_rng(7), np.array([0, 1, 5, 40, 60])
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    numbers = rng.integers(-100, 101, len(codes))
+    groups = Groups.of(family, codes, family.encode(numbers), len(sizes))
+    budget = privacy.budget(epsilon=1.0, neighbors=neighbors)
+    stated = sizes if neighbors == "swap" else sizes + 7
+    assert {member.step for member in family.members} >= {1, 5, 10}
+    for member in range(len(family.members)):
+        mechanism = dpq.JointExp(
+            q=(0.2, 0.5, 0.6),
+            budget=budget,
+            size=None if neighbors == "swap" else 0,
+            reach=20,
+            member=member,
+        )
+        check_masses(mechanism, groups, stated)
 
 
 def explored(batch: Batch, patch: Callable[..., None]) -> dict[Answer, float]:
@@ -215,12 +240,12 @@ def test_groups_that_do_not_pass_together_are_drawn_one_by_one() -> None:
     codes = np.repeat([0, 1, 2], [20_000, 3, 0])
     groups = Groups.of(grid, codes, rng.integers(0, 10**6, len(codes)), 3)
     mechanism = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0))
-    setting = joint_exp_groups.shared_setting(mechanism, grid.size)
+    setting, _ = joint_exp_groups._shared(mechanism, groups)
     assert joint_exp_groups._pass_together(setting, groups.n).tolist() == [False, True, True]
     large, _, _ = draw_groups(mechanism, groups, groups.n, random.Random(1))
     assert abs(large[0] - 500_000) < 20_000
     many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), budget=PureDP(epsilon=1.0))
-    logarithms = joint_exp_groups.shared_setting(many, grid.size)
+    logarithms, _ = joint_exp_groups._shared(many, groups)
     assert isinstance(logarithms.algebra, Logarithms)
     assert not joint_exp_groups._pass_together(logarithms, groups.n).any()
     assert [len(a) for a in draw_groups(many, groups, groups.n, random.Random(1))] == [99] * 3
@@ -245,7 +270,7 @@ def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
 
 def test_one_setting_serves_all_sizes() -> None:
     mechanism = dpq.JointExp(q=(0.1, 0.5), budget=PureDP(epsilon=0.7))
-    setting = joint_exp_groups.shared_setting(mechanism, 1000)
+    setting, _ = joint_exp_groups._shared(mechanism, grouped([[0]], 1000))
     for n in (0, 1, 10, 10**6):
         alone = mechanism.setting(n, 1000)
         assert setting.reach == alone.reach

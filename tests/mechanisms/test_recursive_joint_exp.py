@@ -196,7 +196,7 @@ def _count(records: Any, step: int, side: str) -> int:
         (dpq.UniformGrid(-(2**61), 2**61 - 2, 1), 0),
         (dpq.UniformGrid(0, 2**57 - 1, 1), 5),
         (dpq.UniformGrid(0, 2**40, 1), 6),
-        (dpq.FloatGrid(), 6),
+        (dpq.FloatGrid(), 2),
     ],
 )
 def test_labels_fit_the_largest_grids(grid: Any, shift: int) -> None:

@@ -90,7 +90,7 @@ def test_records_that_are_on_no_axis_can_be_left_out() -> None:
     assert near.n[0] < 150
     for k in range(len(targets)):
         window = [
-            columns.records[int(columns.targets[k, 0]) + offset, 0]
+            tuple(array[int(columns.targets[k, 0]) + offset, 0] for array in columns.places)
             for columns in (near, whole)
             for offset in range(-4, 10)
         ]

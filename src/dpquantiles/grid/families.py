@@ -42,6 +42,10 @@ DECADES = range(-6, 7)
 SIGNED, NEGATIVE = 0.5, 0.05
 """How likely ranges on both sides of zero, and below zero, are, relative to ranges above zero."""
 
+USUAL_POWER, POWERS = 5, 4
+"""A range that ends at 2**k counts by the factor 1 / (1 + |k - USUAL_POWER| / POWERS)**2, so that
+the many ranges of tiny numbers do not outweigh the few of usual ones."""
+
 FINEST_HALVED = -2
 """Five times a power of ten is a step from 0.05 on."""
 
@@ -129,9 +133,10 @@ def _ranges(kind: Kind) -> Iterator[Range]:
         return
     for power in range(2 if kind.integral else SMALLEST, LARGEST + 1):
         size = Fraction(2) ** power
-        yield Range(Fraction(0), size)
-        yield Range(-size, size, SIGNED)
-        yield Range(-size, Fraction(0), NEGATIVE)
+        usual = (1 + abs(power - USUAL_POWER) / POWERS) ** -2.0
+        yield Range(Fraction(0), size, usual)
+        yield Range(-size, size, usual * SIGNED)
+        yield Range(-size, Fraction(0), usual * NEGATIVE)
 
 
 def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:

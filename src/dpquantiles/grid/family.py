@@ -72,6 +72,10 @@ class GridFamily:
         sizes = {"members": len(self.members), "steps": len(self.by_step)}
         return {**self.base.describe(), "family": {"version": VERSION, **sizes}}
 
+    def describe_member(self, index: int) -> dict[str, object]:
+        """The same, with the member that was used."""
+        return {**self.describe(), "member": {"index": index, **self.members[index].describe()}}
+
     def log_weights(self, answers: int) -> Floats:
         """The log weights of all members, which add up to one, for this many answers.
 

@@ -78,9 +78,8 @@ def forward(axes: Axes, decay: Decay) -> Masses:
 
 
 def ends(axes: Axes, decay: Decay) -> Floats:
-    """The factors for the way from the last cut to the end of the data."""
+    """The factors for the way from the last cut to the end of the data, which may be far away."""
     errors = np.arange(axes.start, axes.start + axes.length)
-    # The end may lie far beyond the axis, where the table of factors does not reach.
     return decay.algebra.factor(decay.rate * np.abs(errors - axes.surplus))
 
 

@@ -55,8 +55,9 @@ Ints = NDArray[np.int64]
 REAL_UNIT = 2.0**-20
 """Without bounds, real candidates are evenly spaced below about this, and geometrically above."""
 
-REAL_LARGEST = 2.0**128
-"""Candidates that are real numbers are at most this far from zero, but for the ends of the grid."""
+REAL_FARTHEST = 2.0**128
+"""Without bounds, the ends of the grid are the only real candidates beyond this, so that the others
+are close together."""
 
 SCREEN = 32
 """How many of the first coins of a rare event are tossed together."""
@@ -128,10 +129,10 @@ def candidate_steps(grid: Grid, most: int) -> Ints:
     if grid.size <= most:
         return np.arange(grid.size, dtype=np.int64)
     if isinstance(finest(grid), FloatGrid):
-        unit = 1.0 if grid.kind.integral else REAL_UNIT
+        unit, farthest = (1.0, math.inf) if grid.kind.integral else (REAL_UNIT, REAL_FARTHEST)
         ends = grid.decode(np.array([0, grid.size - 1]))
         largest = max(abs(float(grid.kind.number(end, "bounds"))) for end in ends)
-        side = unit * _geometric_distances(min(largest, REAL_LARGEST) / unit, most // 2)
+        side = unit * _geometric_distances(min(largest, farthest) / unit, most // 2)
         steps = grid.encode(np.concatenate([-side, side]))
     else:
         steps = np.rint(_geometric_distances(grid.size - 1, most)).astype(np.int64)

@@ -127,9 +127,9 @@ class JointExp(WithLaw):
         law = self.law(view)
         if not isinstance(law, FamilyLaw):
             return law.draw(bits), {}
-        chosen = law.draw_member(bits)
-        described = {**view.grid.describe(), "member": chosen.grid.describe()}
-        return chosen.draw(bits), {"grid": described}
+        index = law.draw_index(bits)
+        values = law.member_law(index).draw(bits)
+        return values, {"grid": law.family.describe_member(index)}
 
     def _public_n(self, n: int) -> int | None:
         return n if self.neighbors is Neighbors.SWAP else None

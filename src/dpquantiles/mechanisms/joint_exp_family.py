@@ -89,11 +89,11 @@ class FamilyLaw:
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        return self.draw_member(bits).draw(bits)
+        return self.member_law(self.draw_index(bits)).draw(bits)
 
-    def draw_member(self, bits: Bits) -> JointExpLaw:
-        """Draw a member in exact proportion to its weight; the law of its answers is left."""
-        return self.member_law(draws.weighted(bits, self.log_weights, Logarithms()))
+    def draw_index(self, bits: Bits) -> int:
+        """Draw a member in exact proportion to its weight."""
+        return draws.weighted(bits, self.log_weights, Logarithms())
 
     def member_law(self, index: int) -> JointExpLaw:
         """The law of the answers, given a member."""

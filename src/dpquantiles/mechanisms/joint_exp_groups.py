@@ -40,7 +40,7 @@ LARGE = 4
 """Groups this many times longer than their windows are drawn one by one."""
 
 EVIDENCE = 32
-"""How many groups choose the member of a family of grids for all of them: the first ones."""
+"""How many groups choose the member of a family of grids for all of them: evenly spaced ones."""
 
 Answers = tuple[Any, ...]
 
@@ -76,11 +76,12 @@ def draw_side_by_side(
 
 @np.errstate(all="ignore")
 def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> int:
-    """Draw one member of a family for all groups, by the weights of the first ones."""
+    """Draw one member of a family for all groups, by the weights of some of them."""
     family: GridFamily = groups.grid  # type: ignore[assignment]
     public = family.log_weights(len(mechanism.q))
     weights = public.copy()
-    for group in range(min(EVIDENCE, len(groups))):
+    spaced = np.unique(np.linspace(0, len(groups) - 1, min(EVIDENCE, len(groups))).astype(np.int64))
+    for group in spaced.tolist():
         law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
         weights += law.log_weights - public
     return draws.weighted(bits, weights, Logarithms())

@@ -131,9 +131,9 @@ def forget_to_sort(patch: Patch) -> None:
 
 def use_the_true_size(patch: Patch) -> None:
     """Under add-remove, targets at fractions of the true n, as if that were public."""
-    original = dpq.JointExp.law
+    original = dpq.JointExp.law_on_grid
     patch.setattr(
-        dpq.JointExp, "law", lambda self, view: original(replace(self, size=view.n), view)
+        dpq.JointExp, "law_on_grid", lambda self, view: original(replace(self, size=view.n), view)
     )
 
 
