@@ -183,8 +183,9 @@ def _answers(case: Case, values: Any, made: Any) -> Iterator[str]:
         yield f"answers off the grid: {values}"
     if isinstance(ends, tuple) and any(not ends[0] <= value <= ends[1] for value in values):
         yield f"answers out of bounds: {values}"
-    singles = made.type == "float" and made.provenance["grid"]["name"] == "float"
-    if singles and any(float(np.float32(value)) != value for value in values):
+    doubles = made.type == "float" and made.provenance["grid"]["name"] == "float"
+    every = dpq.FloatGrid()
+    if doubles and every.decode(every.encode(np.array(values))) != list(values):
         yield f"answers off the grid: {values}"
 
 

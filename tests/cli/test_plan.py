@@ -184,7 +184,7 @@ def test_a_dry_run_checks_its_parameters(run: Command, release: tuple[str, ...])
 def test_a_dry_run_warns_of_a_hopeless_request(run: Command, tmp_path: Path) -> None:
     path = tmp_path / "few.parquet"
     pl.DataFrame({"x": range(300)}).write_parquet(path)
-    done = run("release", path, "-c", "x", "-q", "deciles", "-e", 1, "--dry-run")
+    done = run("release", path, "-c", "x", "-q", "deciles", "-e", 0.05, "--dry-run")
     assert "Warns:   Answers may lie far outside the data: expect errors of about" in done.out
     bounded = run(
         "release", path, "-c", "x", "-q", "deciles", "-e", 1, "--dry-run", "--bounds", 0, 300
