@@ -30,6 +30,8 @@ Output = tuple[Any, ...]
 Law = dict[Output, float]
 
 GRID = dpq.UniformGrid(0, 1, 1)
+GONE = 2
+"""The value of a row whose value is missing."""
 KEYS = ("a", "b")
 COLUMNS = KeyColumns(("group",), ("str",))
 ROWS: tuple[Row, ...] = tuple(itertools.product(KEYS, (0, 1)))
@@ -56,7 +58,8 @@ def mixture(table: tuple[Rows, ...], k: int, law: Callable[[Rows], Law]) -> Law:
 @cache
 def answers(mechanism: JointExp, records: tuple[int, ...]) -> Law:
     """The law of one group."""
-    law = mechanism.law(SortedSteps(GRID, np.array(records, dtype=np.int64)))
+    present = np.array([x for x in records if x < GONE], dtype=np.int64)
+    law = mechanism.law(SortedSteps(GRID, present, len(records) - len(present)))
     found = itertools.combinations_with_replacement((0, 1), len(mechanism.q))
     return {answer: math.exp(law.log_probability(answer)) for answer in found}
 
@@ -221,7 +224,10 @@ def test_private_keys_are_private_over_all_neighboring_tables(k: int) -> None:
 
 
 def test_swap_of_a_unit_replaces_one_row() -> None:
-    """One row per unit, no groups: the public number of units is the number of kept rows."""
+    """One row per unit, no groups: the public number of units is the number of kept rows.
+
+    A missing value may be what is kept of a unit.
+    """
     budget = PureDP(epsilon=1.0)
     units = Units.of("unit", 1)
     job = Job(data=None, columns=("value",), q=(0.5,), budget=budget, grid=GRID, units=units)
@@ -231,7 +237,8 @@ def test_swap_of_a_unit_replaces_one_row() -> None:
     def law(rows: Rows) -> Law:
         return answers(mechanism, tuple(sorted(value for _, value in rows)))
 
-    values = tuple(("a", value) for value in (0, 1))
+    assert not job.drops_first
+    values = tuple(("a", value) for value in (0, 1, GONE))
     people = [u for n in (1, 2, 3) for u in itertools.combinations_with_replacement(values, n)]
     for rest in people:
         laws = [mixture((unit, rest), 1, law) for unit in people]

@@ -25,6 +25,7 @@ from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureDP
+from tests.mechanisms.joint_exp_checks import view_of
 
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
 BUDGETS: dict[str, dict[str, Any]] = {
@@ -94,19 +95,23 @@ def test_one_record_changes_few_counts(neighbors: str, monkeypatch: pytest.Monke
 
     @cache
     def counts(data: tuple[int, ...]) -> NDArray[np.int64]:
-        view = dpq.ArrayView(np.array(data), grid)
+        view = view_of(data, grid.size)
         ranks = mechanism.release(view, random.Random(1)).ranks
         assert ranks is not None
-        assert sum(ranks.counts) == len(data)
-        return np.array(ranks.counts)
+        assert (ranks.missing is None) == (neighbors == "add-remove")
+        hidden = [] if ranks.missing is None else [ranks.missing]
+        assert sum([*ranks.counts, *hidden]) == view.n + sum(hidden)
+        assert (ranks.size or len(data)) == len(data)
+        return np.array([*ranks.counts, *hidden])
 
     most = 0
-    for data in itertools.combinations_with_replacement(range(6), 5):
+    values = range(6 + (neighbors == "swap"))  # the last is missing
+    for data in itertools.combinations_with_replacement(values, 5):
         removed = [data[:k] + data[k + 1 :] for k in range(5)]
-        swapped = [tuple(sorted((*rest, new))) for rest in removed for new in range(6)]
+        swapped = [tuple(sorted((*rest, new))) for rest in removed for new in values]
         near = removed if neighbors == "add-remove" else swapped
         most = max(most, *(int(np.abs(counts(data) - counts(other)).sum()) for other in near))
-    assert len(counts((1, 2, 3, 4, 5))) == 3
+    assert len(counts((1, 2, 3, 4, 5))) == 3 + (neighbors == "swap")
     assert most * mechanism.rank_rate == Fraction(budget.split(RANK_SHARE)[0].amount)
 
 
@@ -273,6 +278,7 @@ SHAPES: dict[str, Sample] = {
     "cliff": cliff,
     "tied": lambda rng, n: np.rint(rng.normal(0, 5, n)),
     "constant": lambda _, n: np.full(n, 2.5),
+    "half missing": lambda rng, n: np.where(rng.random(n) < 0.5, math.nan, rng.normal(0, 5, n)),
 }
 
 
@@ -292,9 +298,10 @@ def coverage(sample: Sample, n: int, m: int, trials: int, **options: Any) -> flo
         values = np.sort(sample(np.random.default_rng(trial), n))
         release = dpq.quantiles(values, q, rng=random.Random(trial), intervals=True, **options)
         lower, upper = ends(release)
-        below = np.searchsorted(values, lower, side="left")
-        through = np.searchsorted(values, upper, side="right")
-        covered += (below < q * n) & (through > q * n)
+        present = values[~np.isnan(values)]
+        below = np.searchsorted(present, lower, side="left")
+        through = np.searchsorted(present, upper, side="right")
+        covered += (below < q * len(present)) & (through > q * len(present))
     return float(covered.min() / trials)
 
 

@@ -150,7 +150,7 @@ def test_groups_have_the_law_of_one() -> None:
     chunk, q = np.arange(len(sizes)), np.array(mechanism.q)
     setting = shared_setting(mechanism, groups.grid.size)
     batch = Batch.of(setting, q, groups, chunk, np.array(sizes), np.array(missing))
-    alone = [mechanism.law(groups.view(group)) for group in chunk.tolist()]
+    alone: list[Any] = [mechanism.law(groups.view(group)) for group in chunk.tolist()]
     assert [law.geometry.targets.tolist() for law in alone] == batch.columns.targets.T.tolist()
     assert batch.surplus.tolist() == [0] * len(sizes)
     expected = [law.log_window for law in alone]
