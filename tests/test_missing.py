@@ -117,7 +117,7 @@ def test_whether_any_is_missing_is_not_shown() -> None:
     for gone in (0, 1, 999):
         data = np.where(np.arange(1000) < gone, math.nan, 3.0)
         for options in ({}, {"mechanism": "agg_tree"}, {"intervals": True}):
-            release = seeded(data, [0.1, 0.5], bounds=(0, 9), **options)
+            release = seeded(data, [0.1, 0.5], bounds=(0, 9), resolution=1, **options)
             plain = release.to_dict()
             shown = {**plain, "values": None, "ranks": None}
             found.append((str(sorted(options)), str(shown)))
