@@ -61,9 +61,9 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     """One draw per group, in the order of the quantiles.
 
     `sizes` are the public sizes of the groups; under swap neighbors, the numbers of their records,
-    missing ones included. Bits
-    go first to the groups that are drawn one by one, in their order. Then they go to those that
-    pass together, from the smallest to the largest, and by their order among equal sizes.
+    missing ones included. Bits go first to the groups that are drawn one by one, in their order.
+    Then they go to those that pass together, from the smallest to the largest, and by their order
+    among equal sizes.
     """
     setting = shared_setting(mechanism, groups.grid.size)
     together = _pass_together(setting, groups.n)
