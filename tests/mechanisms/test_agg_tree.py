@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -243,6 +244,17 @@ def test_size_is_hidden_under_add_remove() -> None:
     assert released.total is None
     assert "size" not in released.quantiles(0.5).provenance
     assert "size" not in released.to_json()
+
+
+def test_a_tree_of_earlier_versions_has_one_number() -> None:
+    """Earlier trees counted all records, and wrote their number only once."""
+    view = dpq.ArrayView(np.array([0, 1, 3]), dpq.UniformGrid(0, POINTS - 1, 1), missing="upper")
+    released = small("swap").tree(view, random.Random(2))
+    plain = json.loads(released.to_json())
+    assert plain.pop("total") == plain["size"] == 3
+    read = ReleasedTree.from_json(json.dumps(plain), view.grid)
+    assert (read.size, read.total) == (3, 3)
+    assert read.quantiles(0.5).values == released.quantiles(0.5).values
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)

@@ -140,7 +140,8 @@ class ReleasedTree:
             branching=plain["branching"],
             levels=tuple(np.array(counts, dtype=np.int64) for counts in plain["levels"]),
             size=plain.get("size"),
-            total=plain.get("total"),
+            # Trees of earlier versions count all records, so they have one number.
+            total=plain.get("total", plain.get("size")),
             reading=plain["reading"],
             budget=privacy.from_dict(plain["budget"]),
             note=plain["note"],
