@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
-    Multiples,
-    Singles,
+    Member,
     multiples_of,
     nearest_multiples,
     single_index,
@@ -42,12 +41,19 @@ class GridFamily:
     """A public set of grids with weights, and the finest grid, `base`, that records are kept on."""
 
     base: FloatGrid | UniformGrid
-    members: tuple[Multiples | Singles, ...]
+    members: tuple[Member, ...]
     weights: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         if not self.members:
             raise InvalidValue("bounds and resolution must leave a grid of at least one point")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.base, self.members, self.weights))
 
     @property
     def kind(self) -> Kind:
@@ -118,7 +124,7 @@ class GridFamily:
         for width, reach, group in self.by_step:
             yield group, self._halves(steps, numbers, width, reach)
 
-    def member_halves(self, member: Multiples | Singles, steps: Ints) -> Ints:
+    def member_halves(self, member: Member, steps: Ints) -> Ints:
         """Records of the finest grid in half steps of one member, from 0 to twice its size."""
         numbers = self.base.numbers(steps)
         halves = self._halves(steps, numbers, member.step, member.reach)
@@ -133,7 +139,7 @@ class GridFamily:
         Real numbers are compared with multiples on the finest grid, where both are rounded alike.
         """
         if width is None:
-            return 2 * single_index(numbers) + 1
+            return 2 * single_index(self.kind, numbers) + 1
         nearest = nearest_multiples(self.kind, numbers, width, reach)
         multiple = multiples_of(self.kind, nearest, width)
         if self.kind.integral:
