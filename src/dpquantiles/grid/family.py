@@ -21,6 +21,7 @@ from dpquantiles.grid.member import (
     multiples_of,
     nearest_multiples,
     single_index,
+    singles,
 )
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid
@@ -134,18 +135,22 @@ class GridFamily:
     def _halves(
         self, steps: Ints, numbers: NDArray[Any], width: Fraction | None, reach: int
     ) -> Ints:
-        """Multiple j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
+        """Point j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
 
-        Real numbers are compared with multiples on the finest grid, where both are rounded alike.
+        Real numbers are compared with points on the finest grid, where both are rounded alike.
         """
         if width is None:
-            return 2 * single_index(self.kind, numbers) + 1
-        nearest = nearest_multiples(self.kind, numbers, width, reach)
-        multiple = multiples_of(self.kind, nearest, width)
-        if self.kind.integral:
-            side = np.sign(numbers - multiple)
+            nearest = single_index(self.kind, numbers)
+            points = singles(self.kind, nearest)
         else:
-            side = np.sign(steps - self.base.encode(multiple))
+            nearest = nearest_multiples(self.kind, numbers, width, reach)
+            points = multiples_of(self.kind, nearest, width)
+        if self.kind.integral:
+            side = np.sign(numbers - points)
+        else:
+            side = np.sign(steps - self.base.encode(points))
+        if width is None:
+            side = np.where(np.abs(nearest) < reach - 1, side, 0)
         return np.asarray(2 * nearest + 1 + side)
 
 

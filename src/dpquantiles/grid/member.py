@@ -56,7 +56,7 @@ class Multiples:
 @dataclass(frozen=True)
 class Singles:
     """All numbers of float32 of a kind: for ties on values of no common step, and for data that
-    span the whole type. Records are rounded to them, each by itself.
+    span the whole type. Records beyond the largest number count as that one.
     """
 
     kind: Kind
@@ -92,13 +92,8 @@ class Singles:
 
     def number(self, index: int) -> int | float:
         """The number of a point."""
-        position = index + self.first
-        size, sign = abs(position), 1 if position >= 0 else -1
-        if not self.kind.integral:
-            return sign * float(np.int32(size).view(np.float32))
-        if size > _EXACT:
-            size = int(np.int32(size - _EXACT + _EXACT_BITS).view(np.float32))
-        return sign * min(size, int(MOST_DOUBLE))
+        number = singles(self.kind, np.array([index + self.first]))[0]
+        return int(number) if self.kind.integral else float(number)
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
@@ -119,13 +114,23 @@ Member = Multiples | Singles
 
 @np.errstate(all="ignore")
 def single_index(kind: Kind, numbers: NDArray[Any]) -> Ints:
-    """The position of each number among those of float32, from that of zero."""
+    """The position of the number of float32 nearest to each number, from that of zero."""
     single = numbers.astype(np.float32)
     size = np.minimum(np.abs(single).view(np.int32), _LARGEST).astype(np.int64)
     if kind.integral:
         small = np.minimum(np.abs(numbers), _EXACT)
         size = np.where(size <= _EXACT_BITS, small, size - _EXACT_BITS + _EXACT)
     return np.where(np.signbit(single), -size, size)
+
+
+def singles(kind: Kind, positions: Ints) -> NDArray[Any]:
+    """The numbers of float32 at these positions, as doubles or as integers."""
+    size = np.abs(positions)
+    if not kind.integral:
+        return np.copysign(size.astype(np.int32).view(np.float32).astype(np.float64), positions)
+    bits = np.maximum(size - _EXACT + _EXACT_BITS, _EXACT_BITS).astype(np.int32)
+    large = np.minimum(bits.view(np.float32).astype(np.float64), MOST_DOUBLE).astype(np.int64)
+    return np.sign(positions) * np.where(size <= _EXACT, size, large)
 
 
 def shown_step(kind: Kind, step: Fraction) -> object:
