@@ -34,6 +34,19 @@ class Masses(NamedTuple):
     """The part of G (8) in which an earlier answer lies in the same gap."""
 
 
+class End(NamedTuple):
+    """The end of all paths: how far the data go beyond the targets, which may cost a lot."""
+
+    surplus: int | Ints
+    """E of (1): the error at the end of the data."""
+    most: int
+    """S of (1): the way to the end of the data costs at most this much."""
+
+    def cost(self, errors: int | Ints) -> Ints:
+        """What the way from the last cut to the end of the data costs."""
+        return np.minimum(np.abs(errors - self.surplus), self.most)
+
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """The axes of all steps: their targets, and what lies at the ranks of each."""
@@ -46,8 +59,7 @@ class Axes:
     """For cuts between neighboring records of all axes, which may overlap."""
     offsets: list[int]
     """Where the axis of every step begins among these cuts."""
-    surplus: int = 0
-    """The error at which all paths end."""
+    end: End
 
     def at(self, row: int) -> Places:
         """What lies at the cells of step row + 1."""
@@ -78,9 +90,9 @@ def forward(axes: Axes, decay: Decay) -> Masses:
 
 
 def ends(axes: Axes, decay: Decay) -> Floats:
-    """The factors for the way from the last cut to the end of the data, which may be far away."""
+    """The factors for the way from the last cut to the end of the data."""
     errors = np.arange(axes.start, axes.start + axes.length)
-    return decay.algebra.factor(decay.rate * np.abs(errors - axes.surplus))
+    return decay.algebra.factor(decay.rate * axes.end.cost(errors))
 
 
 def step(

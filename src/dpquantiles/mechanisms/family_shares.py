@@ -142,7 +142,7 @@ def _in_one_gap(strip: RecordStrip, cuts: Ints, decay: Decay) -> Floats:
     """
     costs = strip.gap_costs(cuts)[:, -1]
     last = strip.axes.start + strip.cells(cuts)[:, -1]
-    return np.asarray(-decay.rate * (costs + np.abs(last - strip.axes.surplus)))
+    return np.asarray(-decay.rate * (costs + strip.axes.end.cost(last)))
 
 
 def _share(
@@ -231,7 +231,7 @@ def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, deca
     np.copyto(none, algebra.add(none, at_atom), where=(last >= 0) & (last < length))
     tails = algebra.logs(none) + volumes[m]
     after = log_volumes(core.after, m)
-    end = np.where(last >= 0, -decay.rate * np.abs(axes.start + last - axes.surplus), -math.inf)
+    end = np.where(last >= 0, -decay.rate * axes.end.cost(axes.start + last), -math.inf)
     for b in range(1, m + 1):
         cell, fade = cells[:, m - b], decay.rate * (axes.targets[-1] - axes.targets[m - b])
         entering = algebra.logs(passed.entering[m - b][:, np.clip(cell, 0, length - 1)])

@@ -6,15 +6,17 @@ independent of the number of records. The proof, with the same equation numbers,
 beside this file. The law and draws from it are in `joint_exp_law.py`.
 
     targets   T_k = round(q_k nu),  nu the public size; lower where records are missing
-    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
+    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - min(|E - p_m|, S),  E = n - nu              (1)
     path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
     law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
-    floor     B = exp(-c (2R - D)) / (exp(c D) - 1),  D the sensitivity                       (4)
+    floor     B = exp(-c (L - D)) / (exp(c D) - 1),  D the sensitivity                        (4)
 
 `lo(v)` and `hi(v)` count the records below v, and at or below v. A path is inside if it stays in
-[min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B makes the window
-private: it covers the most that a neighbor can gain or lose by crossing the edge of the window. The
-rate c is epsilon / (2 sensitivity), minus what rounding costs.
+[-R, R]. The floor B makes the window private: it covers the most that a neighbor can gain or lose
+by crossing the edge of the window. L is what leaving the window costs at least: 2R under swap, for
+the way out and the way back; R under add-remove, where the end of the data costs at most S. So a
+stated size that is wrong by any number costs at most S. The rate c is epsilon / (2 sensitivity),
+minus what rounding costs.
 """
 
 import math
@@ -48,8 +50,9 @@ from dpquantiles.views import Demand, SortedView
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """With the default reach, the floor has a chance of at most 2**-64; this is for utility only."""
 
-LEAST_SURPLUS_CAP = 64
-"""If |E| exceeds max(2R, this), it counts as outside; any cap of at least 2R is private."""
+LOG_WRONG_SIZE = -32.0
+"""A size that is off by more than S costs S, which is this many nats; with a right size, paths that
+pay S are never seen."""
 
 TYPICAL_POINTS = 2**32
 """In a family, the default reach is that of a grid of this size, for narrow data far from zero."""
@@ -70,8 +73,9 @@ class JointExp(WithLaw):
     """All quantiles `q` at once, within one budget.
 
     `reach` is the half-width R of the window of ranks; None chooses it from public numbers so that
-    the floor has no visible effect. `size` is the public size nu under add-remove neighbors.
-    Without it, a release spends a share of its budget on a private count (`COUNT_SHARE`).
+    the floor has no visible effect. `size` is the public size nu under add-remove neighbors:
+    answers are the quantiles at the ranks q nu, whether or not nu is right. Without it, a release
+    spends a share of its budget on a private count (`COUNT_SHARE`).
     """
 
     name: ClassVar[str] = "joint_exp"
@@ -142,11 +146,9 @@ class JointExp(WithLaw):
     def _geometry(self, n: int, setting: Setting, missing: int = 0) -> Geometry:
         nu = self.public_size(n + missing)
         targets = target_ranks(np.sort(self.q), nu, missing)
-        surplus, reach = n + missing - nu, setting.reach
-        far = abs(surplus) > setting.cap
-        start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
-        stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
-        return Geometry(setting, targets, surplus, far, start, stop - start + 1)
+        start = max(-setting.reach, -int(targets[-1]))
+        stop = min(setting.reach, max(0, n - int(targets[0])))
+        return Geometry(setting, targets, n + missing - nu, start, stop - start + 1)
 
     def setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and algebra; `public_n` is the number of records if it is public."""
@@ -156,8 +158,8 @@ class JointExp(WithLaw):
         algebra, log_range = window.masses(log_volume)
         rounding = scans.draw_loss(algebra, steps, window.longest, window.nominal, log_range)
         rate = self._rate(rounding)
-        log_floor = _log_floor(rate, window.reach, self.sensitivity)
-        return Setting(window.reach, window.cap, rate, log_floor, log_volume, log_range, algebra)
+        floor = _log_floor(rate, window.leaving, self.sensitivity)
+        return Setting(window.reach, window.most_end, rate, floor, log_volume, log_range, algebra)
 
     def family_setting(self, public_n: int | None, family: GridFamily) -> FamilySetting:
         """The same for a family of grids: one window, floor and rate for all of its members.
@@ -176,18 +178,24 @@ class JointExp(WithLaw):
             algebra, steps, window.longest, window.nominal, log_range + largest
         )
         rate = self._rate(members + choice)
-        log_floor = _log_floor(rate, window.reach, self.sensitivity)
-        common = Setting(window.reach, window.cap, rate, log_floor, largest, log_range, algebra)
+        floor = _log_floor(rate, window.leaving, self.sensitivity)
+        common = Setting(window.reach, window.most_end, rate, floor, largest, log_range, algebra)
         return FamilySetting(common, window, steps)
 
     def _window(self, public_n: int | None, log_volume: float) -> Window:
-        """The window of ranks, if it is not too long."""
+        """The window of ranks, if it is not too long, with the default reach (5)."""
         steps, delta = len(self.q), self.sensitivity
         nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
-        reach = self.reach or _default_reach(nominal, delta, log_volume)
-        cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
-        longest = 2 * reach + 1 + cap
-        longest = longest if public_n is None else min(longest, 2 * public_n + 1)
+        needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(nominal * delta))
+        if public_n is None:
+            most_end = math.ceil(-LOG_WRONG_SIZE / nominal)
+            reach = self.reach or delta + math.ceil(needed / nominal) + most_end
+            leaving, longest = reach, 2 * reach + 1
+        else:
+            reach = self.reach or delta + math.ceil(needed / (2 * nominal))
+            # E = 0, so the end of the data is never farther away than this.
+            most_end = reach
+            leaving, longest = 2 * reach, min(2 * reach, 2 * public_n) + 1
         if steps > MOST_ANSWERS:
             raise DemandTooLarge(
                 f"joint_exp answers at most {MOST_ANSWERS} quantiles at once, got {steps}; "
@@ -198,7 +206,8 @@ class JointExp(WithLaw):
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
-        return Window(reach, cap, longest, nominal, _log_floor(nominal, reach, delta))
+        floor = _log_floor(nominal, leaving, delta)
+        return Window(reach, leaving, most_end, longest, nominal, floor)
 
     def _rate(self, rounding: float) -> float:
         """c of (3): what rounding leaves of epsilon, per unit of utility."""
@@ -214,17 +223,11 @@ class JointExp(WithLaw):
         return min(rate * (1 - 2.0**-50), MOST_RATE)
 
 
-def _log_floor(rate: float, reach: int, delta: int) -> float:
+def _log_floor(rate: float, leaving: int, delta: int) -> float:
     """log B of (4)."""
-    return -rate * (2 * reach - delta) - _log_expm1(rate * delta)
+    return -rate * (leaving - delta) - _log_expm1(rate * delta)
 
 
 def _log_expm1(x: float) -> float:
     """log(exp(x) - 1) for x > 0, without overflow."""
     return x + math.log(-math.expm1(-x))
-
-
-def _default_reach(rate: float, delta: int, log_volume: float) -> int:
-    """R of (5): even a window with a single good answer has 2**64 times the mass of the floor."""
-    needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
-    return delta + math.ceil(needed / (2 * rate))

@@ -75,17 +75,14 @@ class FamilyLaw:
     @np.errstate(all="ignore")
     def log_weights(self) -> Floats:
         """The log weights of all members: those of their answers, added up."""
-        inside = np.full(len(self.family.members), -math.inf)
-        if not self.geometry.far:
-            setting, geometry, strip = self.setting.common, self.geometry, self.strip
-            decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-            axes = geometry.axes(
-                Places.of_steps(strip.steps[:-1], strip.steps[1:], 0), strip.offsets
-            )
-            records = RecordStrip(axes, strip.before, strip.stop)
-            inside = log_shares(self.family, records, strip.steps, decay)
+        setting, geometry, strip = self.setting.common, self.geometry, self.strip
+        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
+        places = Places.of_steps(strip.steps[:-1], strip.steps[1:], 0)
+        axes = geometry.axes(places, strip.offsets)
+        records = RecordStrip(axes, strip.before, strip.stop)
+        inside = log_shares(self.family, records, strip.steps, decay)
         weights = self.family.log_weights(len(self.order))
-        return np.asarray(weights + np.logaddexp(inside, self.setting.common.log_floor))
+        return np.asarray(weights + np.logaddexp(inside, setting.log_floor))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""

@@ -18,6 +18,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
+from dpquantiles.kernels.joint import End
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
@@ -147,14 +148,9 @@ def _left_out(mechanism: JointExp, groups: Groups) -> Ints:
     return groups.missing
 
 
-def _longest(setting: Setting) -> int:
-    """The largest number of ranks on an axis."""
-    return 2 * setting.reach + 1 + setting.cap
-
-
 def _pass_together(setting: Setting, n: Ints) -> Bools:
     """Which groups pass through the kernels together; the law does not depend on it."""
-    longest, algebra = _longest(setting), setting.algebra
+    longest, algebra = 2 * setting.reach + 1, setting.algebra
     if not isinstance(algebra, ScaledDoubles):
         return np.zeros(len(n), dtype=bool)
     # Rounding is paid for if chains of sums are no longer here than in the other kernels.
@@ -183,9 +179,7 @@ class Batch:
     setting: Setting
     points: int
     columns: Columns
-    surplus: Ints
-    far: Bools
-    """Groups whose number of records is so far from the stated size that only the floor is left."""
+    end: End
 
     @classmethod
     def of(
@@ -199,11 +193,11 @@ class Batch:
         missing: Ints | int = 0,
     ) -> "Batch":
         """The laws of groups with n records each, for ascending quantiles."""
-        far = np.abs(n + missing - sizes) > setting.cap
-        sizes = np.where(far, n, sizes)
-        targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
-        start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
-        return cls(setting, points, Columns(places, n, targets, start, stop), surplus, far)
+        # No path to a target that is farther beyond the records stays in the window.
+        targets = np.minimum(target_ranks(q, sizes, missing), n + setting.reach + 1)
+        stop = np.full(len(n), setting.reach)
+        end = End(n + missing - sizes, setting.most_end)
+        return cls(setting, points, Columns(places, n, targets, -stop, stop), end)
 
     @cached_property
     def factors(self) -> Factors:
@@ -220,8 +214,8 @@ class Batch:
         last = self.steps[-1]
         ranks = last.first + np.arange(len(last.total))[:, None]
         errors = ranks - self.columns.targets[-1]
-        away = np.abs(errors - self.surplus)
-        return np.where(self.far, 0.0, last.total * self.factors.fall[away])
+        nats = self.setting.rate * self.end.cost(errors)
+        return np.asarray(last.total * self.setting.algebra.factor(nats))
 
     def log_window(self) -> Floats:
         """The log mass of all answers whose path is inside, by group."""

@@ -18,7 +18,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.joint import Axes, Masses, WalkBack, ends, forward
+from dpquantiles.kernels.joint import Axes, End, Masses, WalkBack, ends, forward
 from dpquantiles.kernels.places import Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
@@ -30,8 +30,8 @@ class Setting(NamedTuple):
     """The parameters that follow from public numbers alone."""
 
     reach: int
-    cap: int
-    """If |E| exceeds this, it counts as outside."""
+    most_end: int
+    """S of (1): the most that the way to the end of the data costs."""
     rate: float
     log_floor: float
     log_volume: float
@@ -48,7 +48,9 @@ class Window(NamedTuple):
     """The window of ranks, the longest axis that it allows, and the floor, before rounding."""
 
     reach: int
-    cap: int
+    leaving: int
+    """L of (4): what leaving the window costs at least."""
+    most_end: int
     longest: int
     nominal: float
     log_floor: float
@@ -64,19 +66,22 @@ class Window(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The position of the axis; under add-remove it depends on n, like the law itself."""
+    """The position of the axis; where it goes beyond the records, it is cut off."""
 
     setting: Setting
     targets: Ints
     surplus: int
-    far: bool
-    """Whether |E| exceeds the cap: then no path counts as inside, and only the floor is left."""
     start: int
     length: int
 
     def axes(self, places: Places, offsets: list[int]) -> Axes:
         """The axes of a pass, whose records lie at these places."""
-        return Axes(self.targets, self.start, self.length, places, offsets, self.surplus)
+        return Axes(self.targets, self.start, self.length, places, offsets, self.end)
+
+    @property
+    def end(self) -> End:
+        """The end of all paths."""
+        return End(self.surplus, self.setting.most_end)
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
@@ -181,8 +186,6 @@ class JointExpLaw:
     @cached_property
     def log_window(self) -> float:
         """The log mass of all answers whose path is inside."""
-        if self.geometry.far:
-            return -math.inf
         algebra = self.setting.algebra
         return algebra.log(float(algebra.total(self._ends)))
 
@@ -209,8 +212,6 @@ class JointExpLaw:
         """(1), or -inf if the path leaves the window; ranks outside it are not needed."""
         start, length = self.geometry.start, self.geometry.length
         path, cost = 0, 0
-        if self.geometry.far:
-            return -math.inf
         for k, step in enumerate(2 * answer + 1 if self.halves else answer):
             row = self.strip.row(k, length)
             low = start - 1 + int(np.searchsorted(row, step, side="left"))
@@ -220,7 +221,7 @@ class JointExpLaw:
             moved = min(max(path, low), high)
             cost += abs(moved - path)
             path = moved
-        return -cost - abs(self.geometry.surplus - path)
+        return -float(cost + self.geometry.end.cost(path))
 
     @cached_property
     def _ends(self) -> Floats:
