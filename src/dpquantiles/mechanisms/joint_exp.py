@@ -31,7 +31,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid, GridFamily
 from dpquantiles.kernels import scans
-from dpquantiles.kernels.algebra import Logarithms
+from dpquantiles.kernels.algebra import Algebra, Logarithms
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.family_shares import log_volumes
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw, FamilySetting
@@ -104,6 +104,11 @@ class JointExp(WithLaw):
         """The most by which a neighbor changes the utility of an answer."""
         return self.neighbors.records
 
+    @property
+    def beyond(self) -> int:
+        """How many points answers have beyond the grid: one if a stated size may be too large."""
+        return int(self.neighbors is Neighbors.ADD_REMOVE)
+
     def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
         setting = self._common_setting(n + missing, grid)
@@ -148,18 +153,17 @@ class JointExp(WithLaw):
         targets = target_ranks(np.sort(self.q), nu, missing)
         start = max(-setting.reach, -int(targets[-1]))
         stop = min(setting.reach, max(0, n - int(targets[0])))
-        return Geometry(setting, targets, n + missing - nu, start, stop - start + 1)
+        return Geometry(setting, targets, n, n + missing - nu, start, stop - start + 1)
 
     def setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and algebra; `public_n` is the number of records if it is public."""
         steps = len(self.q)
-        log_volume = math.log(math.comb(points + steps - 1, steps))
+        log_volume = math.log(math.comb(points + self.beyond + steps - 1, steps))
         window = self._window(public_n, log_volume)
         algebra, log_range = window.masses(log_volume)
         rounding = scans.draw_loss(algebra, steps, window.longest, window.nominal, log_range)
         rate = self._rate(rounding)
-        floor = _log_floor(rate, window.leaving, self.sensitivity)
-        return Setting(window.reach, window.most_end, rate, floor, log_volume, log_range, algebra)
+        return self._setting(window, rate, log_volume, log_range, algebra)
 
     def family_setting(self, public_n: int | None, family: GridFamily) -> FamilySetting:
         """The same for a family of grids: one window, floor and rate for all of its members.
@@ -168,7 +172,7 @@ class JointExp(WithLaw):
         """
         steps = len(self.q)
         window = self._window(public_n, float(log_volumes(TYPICAL_POINTS, steps)[-1]))
-        largest = float(log_volumes(int(family.points.max()), steps)[-1])
+        largest = float(log_volumes(int(family.points.max()) + self.beyond, steps)[-1])
         members = max(
             scans.draw_loss(algebra, steps, window.longest, window.nominal, window.range(largest))
             for algebra in (Logarithms(), window.masses(0.0)[0])
@@ -178,9 +182,16 @@ class JointExp(WithLaw):
             algebra, steps, window.longest, window.nominal, log_range + largest
         )
         rate = self._rate(members + choice)
-        floor = _log_floor(rate, window.leaving, self.sensitivity)
-        common = Setting(window.reach, window.most_end, rate, floor, largest, log_range, algebra)
+        common = self._setting(window, rate, largest, log_range, algebra)
         return FamilySetting(common, window, steps)
+
+    def _setting(
+        self, window: Window, rate: float, log_volume: float, log_range: float, algebra: Algebra
+    ) -> Setting:
+        """The setting of a window, at the rate that rounding leaves."""
+        floor = _log_floor(rate, window.leaving, self.sensitivity)
+        ends = window.most_end, self.beyond
+        return Setting(window.reach, *ends, rate, floor, log_volume, log_range, algebra)
 
     def _window(self, public_n: int | None, log_volume: float) -> Window:
         """The window of ranks, if it is not too long, with the default reach (5)."""

@@ -32,12 +32,20 @@ class Setting(NamedTuple):
     reach: int
     most_end: int
     """S of (1): the most that the way to the end of the data costs."""
+    beyond: int
+    """How many points answers have beyond the grid: one if the number of records is private."""
     rate: float
     log_floor: float
     log_volume: float
     log_range: float
     """The logarithms of masses that matter are at most this far from zero."""
     algebra: Algebra
+
+    def end(self, n: int | Ints, surplus: int | Ints, targets: Ints) -> End:
+        """How paths end on n records; points beyond them may be outside the window."""
+        tops = (n - targets).astype(np.float64)
+        possible = (tops <= self.reach) & (self.beyond > 0)
+        return End(surplus, self.most_end, np.where(possible, tops, math.inf))
 
 
 IRRELEVANT = 128.0
@@ -70,18 +78,15 @@ class Geometry(NamedTuple):
 
     setting: Setting
     targets: Ints
+    n: int
     surplus: int
     start: int
     length: int
 
     def axes(self, places: Places, offsets: list[int]) -> Axes:
         """The axes of a pass, whose records lie at these places."""
-        return Axes(self.targets, self.start, self.length, places, offsets, self.end)
-
-    @property
-    def end(self) -> End:
-        """The end of all paths."""
-        return End(self.surplus, self.setting.most_end)
+        end = self.setting.end(self.n, self.surplus, self.targets)
+        return Axes(self.targets, self.start, self.length, places, offsets, end)
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
@@ -199,9 +204,16 @@ class JointExpLaw:
         answer = steps_of(self.grid, values, len(self.order))[self.order]
         if (np.diff(answer) < 0).any():
             return -math.inf
-        utility = self._utility(answer)
-        weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
-        return float(weight - np.logaddexp(self.log_window, self.log_uniform))
+        rate, log_floor = self.setting.rate, self.setting.log_floor
+        # Answers beyond all records are released as the last point of the grid.
+        last_points = int((answer == self.grid.size - 1).sum())
+        fewest = len(answer) - self.setting.beyond * last_points
+        weights = [
+            np.logaddexp(rate * self._utility(answer[:count]), log_floor)
+            for count in range(fewest, len(answer) + 1)
+        ]
+        whole = np.logaddexp(self.log_window, self.log_uniform)
+        return float(np.logaddexp.reduce(weights) - whole)
 
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
@@ -209,7 +221,10 @@ class JointExpLaw:
         return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
     def _utility(self, answer: Ints) -> float:
-        """(1), or -inf if the path leaves the window; ranks outside it are not needed."""
+        """(1), or -inf if the path leaves the window; ranks outside it are not needed.
+
+        Answers that are not given lie beyond all records.
+        """
         start, length = self.geometry.start, self.geometry.length
         path, cost = 0, 0
         for k, step in enumerate(2 * answer + 1 if self.halves else answer):
@@ -221,16 +236,24 @@ class JointExpLaw:
             moved = min(max(path, low), high)
             cost += abs(moved - path)
             path = moved
-        return -float(cost + self.geometry.end.cost(path))
+        return -float(cost + self.axes.end.cost(path, len(answer)))
 
     @cached_property
     def _ends(self) -> Floats:
-        """The mass of whole answers by the error of their last cut."""
-        away = ends(self.axes, self.decay)
-        return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
+        """The mass of whole answers, by how many lie on the grid and the error of the last cut."""
+        times, total = self.setting.algebra.times, self.masses.total
+        counts = self.axes.end.counts
+        return np.concatenate([times(total[k], ends(self.axes, self.decay, k)) for k in counts])
 
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
-            return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        last = draws.weighted(bits, self._ends, self.setting.algebra)
-        return WalkBack(self.axes, self.masses, self.decay, bits).back(last)
+            points = self.grid.size + self.setting.beyond
+            drawn = draws.sorted_with_repeats(bits, points, len(self.order))
+        else:
+            end = draws.weighted(bits, self._ends, self.setting.algebra)
+            row, cell = divmod(end, self.geometry.length)
+            drawn = WalkBack(self.axes, self.masses, self.decay, bits).back(
+                self.axes.end.counts[row], cell
+            )
+        last = self.grid.size - 1
+        return [min(step, last) for step in drawn] + [last] * (len(self.order) - len(drawn))
