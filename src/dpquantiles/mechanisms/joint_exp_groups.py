@@ -18,11 +18,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
-from dpquantiles.kernels.joint import End
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
-from dpquantiles.kernels.places import Places
+from dpquantiles.kernels.places import End, Places
 from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
