@@ -21,7 +21,7 @@ minus what rounding costs.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,13 @@ LOG_FLOOR_CHANCE = -64 * math.log(2)
 LOG_WRONG_SIZE = -32.0
 """A size that is off by more than S costs S, which is this many nats; with a right size, paths that
 pay S are never seen."""
+
+ANCHORS = (0.25, 0.5, 0.75)
+"""Quantiles that are drawn too, and dropped, where the asked ones would leave the range open."""
+
+FIRM, ENOUGH = 16.0, 2
+"""A quantile holds the range of a family if leaving the data would cost it FIRM nats; that many
+such quantiles are enough."""
 
 TYPICAL_POINTS = 2**32
 """In a family, the default reach is that of a grid of this size, for narrow data far from zero."""
@@ -111,8 +118,24 @@ class JointExp(WithLaw):
 
     def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        setting = self._common_setting(n + missing, grid)
-        return Demand(runs=runs(self._geometry(n, setting, missing), n))
+        drawing = self.anchored(n + missing, grid)
+        setting = drawing._common_setting(n + missing, grid)
+        return Demand(runs=runs(drawing._geometry(n, setting, missing), n))
+
+    def anchored(self, n: int, grid: Grid | None) -> "JointExp":
+        """The mechanism that is drawn from: it may have more quantiles, behind the asked ones.
+
+        In a family, quantiles near the ends of the data cannot tell how wide the range is: beyond
+        the data, all answers are nearly as good. Others in the same draw hold the range, at no cost
+        to privacy and little to accuracy.
+        """
+        if not isinstance(grid, GridFamily):
+            return self
+        nats = 2 * self._nominal_rate * self.public_size(n)
+        firm = [nats * min(q, 1 - q) >= FIRM for q in self.q]
+        if all(firm) or sum(firm) >= ENOUGH:
+            return self
+        return replace(self, q=(*self.q, *(q for q in ANCHORS if q not in self.q)))
 
     def law(self, view: SortedView) -> Any:
         """The exact distribution: a `JointExpLaw`, or a `FamilyLaw` on a family of grids."""
@@ -133,11 +156,12 @@ class JointExp(WithLaw):
 
     def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
         """One draw, and the grid of the answers if it was drawn with them."""
-        law = self.law(view)
+        drawing = self.anchored(self.counted(view), view.grid)
+        law = drawing.law(view)
         if not isinstance(law, FamilyLaw):
-            return law.draw(bits), {}
+            return law.draw(bits)[: len(self.q)], {}
         index = law.draw_index(bits)
-        values = law.member_law(index).draw(bits)
+        values = law.member_law(index).draw(bits)[: len(self.q)]
         return values, {"grid": law.family.describe_member(index)}
 
     def _public_n(self, n: int) -> int | None:
@@ -185,6 +209,11 @@ class JointExp(WithLaw):
         common = self._setting(window, rate, largest, log_range, algebra)
         return FamilySetting(common, window, steps)
 
+    @property
+    def _nominal_rate(self) -> float:
+        """The rate before rounding is paid for."""
+        return min(max(self.epsilon / (2 * self.sensitivity), LEAST_RATE), MOST_RATE)
+
     def _setting(
         self, window: Window, rate: float, log_volume: float, log_range: float, algebra: Algebra
     ) -> Setting:
@@ -196,7 +225,7 @@ class JointExp(WithLaw):
     def _window(self, public_n: int | None, log_volume: float) -> Window:
         """The window of ranks, if it is not too long, with the default reach (5)."""
         steps, delta = len(self.q), self.sensitivity
-        nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
+        nominal = self._nominal_rate
         needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(nominal * delta))
         if public_n is None:
             most_end = math.ceil(-LOG_WRONG_SIZE / nominal)

@@ -42,6 +42,9 @@ LARGE = 4
 EVIDENCE = 32
 """How many groups choose the member of a family of grids for all of them: evenly spaced ones."""
 
+USUAL = 1000
+"""The size by which it is decided whether groups need anchors, one decision for all."""
+
 Answers = tuple[Any, ...]
 
 
@@ -67,10 +70,12 @@ def draw_side_by_side(
     elif sizes is None:
         count, drawing = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    member = mechanism.member
+    member, drawing = mechanism.member, _sized(drawing, USUAL).anchored(USUAL, groups.grid)
     if isinstance(groups.grid, GridFamily) and member is None:
         member = draw_member(drawing, groups, sizes, bits)
     answers = draw_groups(replace(drawing, member=member), groups, sizes, bits)
+    if len(drawing.q) > len(mechanism.q):
+        answers = [answer[: len(mechanism.q)] for answer in answers]
     return GroupAnswers(answers, sizes.tolist(), member)
 
 
