@@ -171,7 +171,7 @@ def test_answers_are_the_quantiles_at_the_stated_size(grid: Grid, size: int) -> 
     answers = np.array([law.draw(bits) for _ in range(10)])
     ranks = np.round(np.array(q) * size)
     assert (np.abs(answers - ranks)[:, ranks < 1000] < 60).all()
-    assert (answers[:, ranks > 1000] >= 1000).all()
+    assert (answers[:, ranks > 1000] > 1000 - 60).all()
 
 
 def test_a_right_size_does_not_notice_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
