@@ -1,10 +1,11 @@
-"""Warnings: what public numbers say against trusting the answers of a job, and what would help."""
+"""What public numbers say about the answers of a job: expected errors, and when not to trust them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from dpquantiles.grid import Grid
 from dpquantiles.job import Job
-from dpquantiles.planner import answers, expected_error
+from dpquantiles.planner import Estimate, answers, expected_error, expected_errors
 from dpquantiles.privacy import Neighbors
 
 MOST_USEFUL_EPSILON = 20.0
@@ -16,30 +17,78 @@ TOLERABLE = 0.25
 HELP = "A larger epsilon, bounds or fewer quantiles help."
 
 
-def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str, list[str]]:
-    """The warnings of a release from n records, where that number is public, for its provenance."""
+def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str, Any]:
+    """Expected errors and warnings of a release from n records, where that number is public."""
     size = n if job.budget.neighbors is Neighbors.SWAP else job.typical_size
-    error = None if size is None else _error(job, mechanism, size, grid)
-    sentences = []
     if size == 0:
-        sentences.append("There are no records, so the answers are noise.")
-    elif size and error:
-        apart = _apart(job, size)
-        far = "Answers may lie far outside the data: expect" if error > apart / 2 else "Expect"
-        sentences.append(
-            f"{far} errors of about {error:.2g} ranks of {size:,}, where even quantiles would be "
-            f"{apart:.2g} apart. {HELP}"
-        )
-    return _stated(job, sentences)
+        return _stated(job, ["There are no records, so the answers are noise."])
+    if size is None:
+        return _stated(job, _extremes(job))
+    expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
+    error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
+    sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
+    accuracy = {} if expected is None else {"expected": _plain(expected)}
+    return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
+
+
+def _plain(expected: Estimate) -> dict[str, object]:
+    """Expected errors as plain values, rounded to what they are good for."""
+    return {
+        "rank_errors": [float(f"{error:.2g}") for error in expected.expected],
+        "rank_errors_95": [float(f"{error:.2g}") for error in expected.bound],
+        "if": "records are evenly spread",
+    }
+
+
+def _extremes(job: Job) -> list[str]:
+    if not {0.0, 1.0} & set(job.q):
+        return []
+    return [
+        "The quantiles 0 and 1 are single records, which privacy hides: their answers may lie far "
+        "outside the data."
+    ]
+
+
+def _tails(job: Job, size: int, expected: Estimate | None) -> list[str]:
+    """A warning about quantiles that are nearer to an end of the data than their error."""
+    if expected is None:
+        return []
+    room = {q: min(q, 1 - q) * size for q in job.q}
+    bounds = dict(zip(job.q, expected.bound, strict=True))
+    near = sorted(q for q in room if 0 < q < 1 and bounds[q] >= room[q])
+    if not near:
+        return []
+    one = len(near) == 1
+    return [
+        f"The answer{'' if one else 's'} for {', '.join(f'{q:g}' for q in near)} may lie outside "
+        f"the data: only {min(room[q] for q in near):.3g} of {size:,} records lie beyond, and rank "
+        f"errors go up to {max(bounds[q] for q in near):.2g}."
+    ]
+
+
+def _crowded(job: Job, size: int, error: float | None) -> list[str]:
+    """A warning about an error that is too large to tell neighboring quantiles apart."""
+    apart = _apart(job, size)
+    if error is None or error <= TOLERABLE * apart:
+        return []
+    far = "Answers may lie far outside the data: expect" if error > apart else "Expect"
+    return [
+        f"{far} errors of about {error:.2g} ranks of {size:,}, where even quantiles would be "
+        f"{apart:.2g} apart."
+    ]
 
 
 def for_groups(
     job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
-) -> dict[str, list[str]]:
+) -> dict[str, Any]:
     """The warnings of a release by group, from sizes that are public; bought ones do not count."""
     bought = job.budget.neighbors is Neighbors.ADD_REMOVE and job.size is None
     public = [] if bought else [size for size in sizes if size is not None]
-    few = {size for size in set(public) if not size or _error(job, mechanism, size, grid)}
+    few = {
+        size
+        for size in set(public)
+        if not size or _crowded(job, size, _table_error(job, mechanism, size, grid))
+    }
     count = sum(size in few for size in public)
     sentences = []
     if few:
@@ -50,11 +99,10 @@ def for_groups(
     return _stated(job, sentences)
 
 
-def _error(job: Job, mechanism: str, size: int, grid: Grid) -> float | None:
-    """The expected rank error, if it is too large to tell neighboring quantiles apart."""
+def _table_error(job: Job, mechanism: str, size: int, grid: Grid) -> float | None:
+    """The rank error of the least suitable records, by the table behind the choice."""
     drawn = answers(job.q, job.intervals)
-    error = expected_error(mechanism, job.price.draw, drawn, size, grid)
-    return None if error is None or error <= TOLERABLE * _apart(job, size) else error
+    return expected_error(mechanism, job.price.draw, drawn, size, grid)
 
 
 def _apart(job: Job, size: int) -> float:
@@ -62,7 +110,7 @@ def _apart(job: Job, size: int) -> float:
     return size / (len(set(job.q)) + 1)
 
 
-def _stated(job: Job, sentences: list[str]) -> dict[str, list[str]]:
+def _stated(job: Job, sentences: list[str]) -> dict[str, Any]:
     if job.budget.measure == "epsilon" and job.budget.amount > MOST_USEFUL_EPSILON:
         usual = "protects next to nothing; values around 1 are usual."
         sentences = [f"An epsilon of {job.budget.amount:g} {usual}", *sentences]

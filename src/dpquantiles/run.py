@@ -200,9 +200,15 @@ def _draw(job: Job, view: SortedView, column: GriddedColumn, bits: Bits) -> _Dra
         **cautions.for_column(job, choice.mechanism, size, view.grid),
         **precision(view.grid, domain),
     }
-    values = tuple(answers[q] for q in job.q)
     return _Drawn(
-        replace(release, q=job.q, values=values, provenance=provenance), mechanism.guarantee
+        replace(
+            release,
+            q=job.q,
+            values=tuple(answers[q] for q in job.q),
+            note=release.note or " ".join(provenance.get("warnings", ())),
+            provenance=provenance,
+        ),
+        mechanism.guarantee,
     )
 
 

@@ -13,4 +13,15 @@ from dpquantiles.planner.choice import (
     expected_error,
 )
 
-__all__ = ["AUTO", "AskedMechanism", "Choice", "answers", "choose", "expected_error"]
+from dpquantiles.planner.estimates import Estimate, expected_errors
+
+__all__ = [
+    "AUTO",
+    "AskedMechanism",
+    "Choice",
+    "Estimate",
+    "answers",
+    "choose",
+    "expected_error",
+    "expected_errors",
+]
