@@ -1,4 +1,4 @@
-"""What public numbers say about the answers of a job: expected errors, and when not to trust them."""
+"""What public numbers say about the answers of a job: expected errors, and warnings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -78,9 +78,7 @@ def _crowded(job: Job, size: int, error: float | None) -> list[str]:
     ]
 
 
-def for_groups(
-    job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
-) -> dict[str, Any]:
+def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid) -> dict[str, Any]:
     """The warnings of a release by group, from sizes that are public; bought ones do not count."""
     bought = job.budget.neighbors is Neighbors.ADD_REMOVE and job.size is None
     public = [] if bought else [size for size in sizes if size is not None]

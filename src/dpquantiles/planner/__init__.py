@@ -12,7 +12,6 @@ from dpquantiles.planner.choice import (
     choose,
     expected_error,
 )
-
 from dpquantiles.planner.estimates import Estimate, expected_errors
 
 __all__ = [
