@@ -8,16 +8,8 @@ from itertools import pairwise
 from dpquantiles.ledger import Ledger
 from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.present import tables
-from dpquantiles.present.chart import (
-    CHARACTER,
-    COLORS,
-    EPOCH,
-    LINE_HEIGHT,
-    Axis,
-    Chart,
-    position,
-    ticks,
-)
+from dpquantiles.present.chart import CHARACTER, COLORS, LINE_HEIGHT, Axis, Chart, short
+from dpquantiles.present.ticks import EPOCH, position, ticks
 from dpquantiles.privacy import ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -27,9 +19,6 @@ MOST_TIMES = 24
 WIDTH = 560
 MOST_LINES = 12
 """The most accounts in the picture; those that have spent the most are shown."""
-
-LONGEST_NAME = 36
-"""The most characters of a name in the picture; longer ones end in dots."""
 
 Steps = Sequence[tuple[dt.datetime, float]]
 """The times at which an account was charged, and what it had spent by then."""
@@ -119,7 +108,7 @@ def svg(ledger: Ledger) -> str:
     """Spending over time, one line for each account, under the line of the budget."""
     limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
-    names = [_short(f"{owner.dataset} ({owner.unit})") for owner in steps]
+    names = [short(f"{owner.dataset} ({owner.unit})") for owner in steps]
     chart = Chart(
         "Spending over time",
         _time_axis(steps),
@@ -145,11 +134,6 @@ def _time_axis(steps: Mapping[Owner, Steps]) -> Axis:
     marks = ticks((first, last), 4 if last - first > dt.timedelta(days=4) else 2) if steps else []
     second = dt.timedelta(seconds=1)  # so that a single charge is on the left
     return Axis(marks, position(first), position(max(last, first + second)), "time (UTC)")
-
-
-def _short(name: str) -> str:
-    """A name that leaves room for the lines."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _level(account: tuple[Owner, Steps]) -> float:
