@@ -17,6 +17,7 @@ from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 mpl.use("Agg")
 SVG = "{http://www.w3.org/2000/svg}"
+TYPES = {int: "int", bool: "bool", dt.datetime: "datetime"}
 QUARTILES = (0.25, 0.5, 0.75)
 DAYS = [dt.datetime(2013, 1, 1) + dt.timedelta(days=91 * k) for k in range(3)]
 
@@ -36,7 +37,7 @@ def groups(count: int, q: tuple[float, ...] = QUARTILES, **changes: Any) -> dpq.
 
 
 def described(**columns: list[Any]) -> dpq.Description:
-    releases = {name: release(values) for name, values in columns.items()}
+    releases = {name: release(some, TYPES[type(some[0])]) for name, some in columns.items()}
     return dpq.Description(releases=releases, guarantee=None)
 
 

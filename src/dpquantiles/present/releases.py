@@ -20,6 +20,9 @@ from dpquantiles.results import Description, GroupedRelease, Release
 MOST_ROWS = 50
 """The most groups that a table shows; frames, JSON and CSV have all of them."""
 
+LEAST_TRACK = 8
+"""A picture beside a table is left out if there is less room for it."""
+
 OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
 """The words for an open end of an interval in a table."""
 
@@ -31,9 +34,12 @@ Shown = Release | GroupedRelease | Description
 
 def text(result: Shown, width: int = tables.WIDTH) -> str:
     """A result as plain text: its table, with a picture if it is a release, and its promise."""
-    pictures = dots(result.values, width) if isinstance(result, Release) else []
-    more = [f"  {line}" for line in _left_out(result)]
-    lines = tables.lines(_fitting(columns(result), result, width), pictures) + more
+    shown = _fitting(columns(result), result, width)
+    room = width - max(map(len, tables.lines(shown))) - len("   ")
+    pictures: list[str] = []
+    if isinstance(result, Release) and room >= LEAST_TRACK:
+        pictures = dots(result.values, min(width, 2 * room))
+    lines = tables.lines(shown, pictures) + [f"  {line}" for line in _left_out(result)]
     return "\n".join([*lines, *tables.wrapped(statements(result), width)])
 
 
