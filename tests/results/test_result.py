@@ -75,6 +75,13 @@ def test_many_rows_and_columns_do_not_fill_the_screen() -> None:
     assert lines[6].split() == ["…"] * len(lines[0].split())
 
 
+def test_long_keys_are_cut_off() -> None:
+    long = dataclasses.replace(GROUPS, keys=(("north" * 30,), ("south",)))
+    lines = repr(long).splitlines()
+    assert lines[1].split() == [f"{('north' * 30)[:39]}…", "5"]
+    assert long.columns()["region"][0] == "north" * 30
+
+
 def test_warnings_are_shown() -> None:
     warned = dataclasses.replace(RELEASE, provenance={"warnings": ["Expect errors."]})
     assert repr(warned).endswith("\n\nExpect errors.")

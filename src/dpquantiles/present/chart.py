@@ -154,11 +154,14 @@ class Chart:
         if not self.across.ticks:
             return
         self.line((self.left, self.bottom), (self.right, self.bottom), opacity=0.5)
+        free = -CHARACTER
         for tick in self.across.ticks:
             x = self._distance(tick.position)
             self.line((x, self.bottom), (x, self.bottom + 4), opacity=0.5)
             start, end = _extent(x, tick.label, self.width)
-            self.text(((start + end) / 2, self.bottom + 17), tick.label, anchor="middle")
+            if start > free:  # a label that would stand on another one is left out
+                self.text(((start + end) / 2, self.bottom + 17), tick.label, anchor="middle")
+                free = end + CHARACTER
         middle = (self.left + self.right) / 2
         self.text((middle, self.bottom + 34), self.across.title, anchor="middle")
 

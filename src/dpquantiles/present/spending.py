@@ -20,6 +20,9 @@ WIDTH = 560
 MOST_LINES = 12
 """The most accounts in the picture; those that have spent the most are shown."""
 
+LONGEST_DATASET, LONGEST_UNIT = 16, 8
+"""The most characters of names in the table, so that it fits beside the pictures."""
+
 Steps = Sequence[tuple[dt.datetime, float]]
 """The times at which an account was charged, and what it had spent by then."""
 
@@ -51,8 +54,8 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         return "\n".join([*lines, "Nothing has been charged yet."])
     accounts = ledger.accounts()
     columns = {
-        "data set": [owner.dataset for owner in steps],
-        "unit": [owner.unit for owner in steps],
+        "data set": [short(owner.dataset, LONGEST_DATASET) for owner in steps],
+        "unit": [short(owner.unit, LONGEST_UNIT) for owner in steps],
         "charges": [str(accounts[owner].charges) for owner in steps],
         "spent": [f"{points[-1][1]:.6g}" for points in steps.values()],
         "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],

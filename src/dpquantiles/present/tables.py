@@ -54,7 +54,13 @@ def shortened(columns: Columns, most: int) -> Columns:
 
 
 def narrowed(columns: Columns, width: int, keys: int) -> Columns:
-    """The columns that fit from both sides, with dots between; the first ones, the keys, stay."""
+    """The columns that fit from both sides, with dots between; the first ones, the keys, stay.
+
+    Long keys are cut off, so that they take at most half of the width.
+    """
+    most = width // 2 // keys
+    cut = {title: [_cut(key, most) for key in columns[title]] for title in list(columns)[:keys]}
+    columns = {**columns, **cut}
     titles, rows = list(columns), len(next(iter(columns.values()), ()))
     sizes = [2 + max(map(len, [title, *labels])) for title, labels in columns.items()]
     if sum(sizes) <= width:
@@ -69,6 +75,10 @@ def narrowed(columns: Columns, width: int, keys: int) -> Columns:
             room -= sizes[last]
     kept = {title: columns[title] for title in titles[:first]}
     return kept | {GAP: [GAP] * rows} | {title: columns[title] for title in titles[last:]}
+
+
+def _cut(label: str, most: int) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}{GAP}"
 
 
 def dots(shares: Sequence[float], width: int = TRACK) -> list[str]:
