@@ -20,7 +20,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import registry
 from dpquantiles.planner import choose
 from dpquantiles.planner.estimates import simulated_errors
-from dpquantiles.planner.reference import FLOAT_SPREAD, WHOLE_NUMBERS, reference
+from dpquantiles.planner.reference import FLOAT_SPREAD, UNEVEN, WHOLE_NUMBERS, reference
 from dpquantiles.planner.tables import (
     CANDIDATES,
     COUNTS,
@@ -83,7 +83,7 @@ def spread_of(grid: str, times: float) -> Any:
     """The spread of records on a grid of the table, or so many times as wide."""
     if grid == "integers":
         return (0, round(times * WHOLE_NUMBERS))
-    return times * (FLOAT_SPREAD if grid == "float" else SPREAD)
+    return times * (UNEVEN * FLOAT_SPREAD if grid == "float" else SPREAD)
 
 
 def draws(name: str, m: int, data: str) -> int:

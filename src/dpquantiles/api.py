@@ -89,9 +89,9 @@ def quantiles(
         neighbors: "swap" protects the value of a record, and the number of records is public;
             "add-remove" protects also whether a record is there.
         size: Under add-remove, the public number of records, with `by` of every group, or a
-            dictionary from keys to numbers. It must be right to within about 50/epsilon
-            records: further off, answers are random, and nothing tells. Without it, a fifth of
-            epsilon buys a private count.
+            dictionary from keys to numbers. Answers are the quantiles at the ranks q times this
+            number, also if it is wrong; ranks that no record has give the upper end of the grid.
+            Without it, a fifth of epsilon buys a private count.
         missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.

@@ -165,7 +165,7 @@ def test_results_that_are_not_what_they_say_are_found(monkeypatch: pytest.Monkey
     drawn = calls.call
     changes: dict[str, Any] = {
         "guarantee None": {"guarantee": None},
-        "JSON gives back something else": {"provenance": {"grid": (1, 2), "budget": {}}},
+        "JSON gives back something else": {"provenance": {"grid": {"ends": (1, 2)}, "budget": {}}},
         "answers (of type|out of bounds|off the grid)": {"values": (7.0e9,) * 9, "q": (0.5,) * 9},
         "shapes differ": {"mechanism": "other"},
     }

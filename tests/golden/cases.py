@@ -87,6 +87,12 @@ def of_mechanisms() -> Iterator[Case]:
             if name != "joint_exp" or bounds is not None:  # slow
                 yield f"{name}, {m} of {bounds}", seeded(dpq.quantiles, RECORDS, q, **options)
 
+    wrong = {"wrong size": {"neighbors": "add-remove", "size": 2 * ROWS}}
+    for relation, stated in {**RELATIONS, **wrong}.items():
+        one_grid = {**stated, "epsilon": 1.0, "bounds": (0, 200), "resolution": 0.01}
+        case = f"joint_exp, one grid, {relation}"
+        yield case, seeded(dpq.deciles, RECORDS, mechanism="joint_exp", **one_grid)
+
     many = np.arange(20_000) % 9_973
     options = {"epsilon": 2.0, "delta": 1e-6, "bounds": (0, 10_000), "mechanism": "slice_quantiles"}
     yield "slice_quantiles, many records", seeded(dpq.quartiles, many, **options)

@@ -17,7 +17,7 @@ import dpquantiles as dpq
 from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
-from dpquantiles.mechanisms.joint_exp import LEAST_SURPLUS_CAP
+from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.views import WindowView
 from tests.views.recording import RecordingView
@@ -37,14 +37,26 @@ def all_answers(points: int, m: int) -> Iterator[Answer]:
     return itertools.combinations_with_replacement(range(points), m)
 
 
-def utility(records: Sequence[int], answer: Answer, targets: Sequence[int], nu: int) -> int:
+BEYOND = 1 << 40
+"""A point above all grid points and all records, with as many records as anybody wants."""
+
+
+def ranks(records: Sequence[int], o: int, most: int) -> range:
+    """The ranks that an answer allows, up to `most` if it lies beyond all records."""
+    high = sum(x <= o for x in records)
+    return range(sum(x < o for x in records), (max(high, most) if o == BEYOND else high) + 1)
+
+
+def utility(
+    records: Sequence[int], answer: Answer, targets: Sequence[int], nu: int, most_end: int
+) -> int:
     """Equation (1): the best over all rank vectors that the answer allows."""
     n = len(records)
-    allowed = [range(sum(x < o for x in records), sum(x <= o for x in records) + 1) for o in answer]
-    ends = [*targets, nu]
-    gaps = [b - a for a, b in itertools.pairwise([0, *ends])]
+    allowed = [ranks(records, o, n + nu) for o in answer]
+    gaps = [b - a for a, b in itertools.pairwise([0, *targets])]
     costs = (
-        sum(abs(b - a - t) for (a, b), t in zip(itertools.pairwise([0, *r, n]), gaps, strict=True))
+        sum(abs(b - a - t) for (a, b), t in zip(itertools.pairwise([0, *r]), gaps, strict=True))
+        + min(abs(n - r[-1] - (nu - targets[-1])), most_end)
         for r in itertools.product(*allowed)
     )
     return -min(costs)
@@ -54,8 +66,8 @@ def greedy_path(records: Sequence[int], answer: Answer, targets: Sequence[int]) 
     """Equation (2): the errors of the greedy cuts."""
     path, p = [], 0
     for o, target in zip(answer, targets, strict=True):
-        low, high = sum(x < o for x in records), sum(x <= o for x in records)
-        p = min(max(p, low - target), high - target)
+        allowed = ranks(records, o, p + target)
+        p = min(max(p, allowed[0] - target), allowed[-1] - target)
         path.append(p)
     return path
 
@@ -72,26 +84,45 @@ def left(target: int, size: int, missing: int) -> int:
     return target - sum(rank < target for rank in removal_order(size)[:missing])
 
 
+def weight(
+    mechanism: dpq.JointExp, records: Sequence[int], answer: Answer, targets: Sequence[int], nu: int
+) -> float:
+    """The weight of an answer, straight from (3) and (4)."""
+    assert mechanism.reach is not None
+    swap, reach = mechanism.neighbors == "swap", mechanism.reach
+    delta, leaving = (2, 2 * reach) if swap else (1, reach)
+    rate = mechanism.epsilon / (2 * delta)
+    most_end = 1 << 60 if swap else math.ceil(-joint_exp.LOG_WRONG_SIZE / rate)
+    floor = math.exp(-rate * (leaving - delta)) / math.expm1(rate * delta)
+    if any(abs(p) > reach for p in greedy_path(records, answer, targets)):
+        return floor
+    return math.exp(rate * utility(records, answer, targets, nu, most_end)) + floor
+
+
+def all_weights(
+    mechanism: dpq.JointExp,
+    records: Sequence[int],
+    points: Sequence[int],
+    targets: Sequence[int],
+    nu: int,
+) -> dict[Answer, float]:
+    """The weights of all answers; one beyond all records is released as the last point."""
+    wider = [*points, BEYOND] if mechanism.neighbors == "add-remove" else points
+    weights: Counter[Answer] = Counter()
+    for answer in itertools.combinations_with_replacement(wider, len(targets)):
+        released = tuple(min(o, points[-1]) for o in answer)
+        weights[released] += weight(mechanism, records, answer, targets, nu)  # type: ignore[assignment]
+    return dict(weights)
+
+
 def oracle(mechanism: dpq.JointExp, everybody: Sequence[int], points: int) -> dict[Answer, float]:
-    """The log probability of every answer, straight from the definition (3) and (4)."""
+    """The log probability of every answer, straight from the definition."""
     records = [x for x in everybody if x < points]
     n, missing = len(records), len(everybody) - len(records) if mechanism.size is None else 0
     size = n + missing if mechanism.size is None else mechanism.size
-    nu = size - missing
-    delta = 2 if mechanism.neighbors == "swap" else 1
-    assert mechanism.reach is not None
-    reach, rate = mechanism.reach, mechanism.epsilon / (2 * delta)
     targets = [left(round(q * size), size, missing) for q in sorted(mechanism.q)]
-    surplus = n - nu
-    floor = math.exp(-rate * (2 * reach - delta)) / math.expm1(rate * delta)
-    weights = {}
-    for answer in all_answers(points, len(targets)):
-        path = greedy_path(records, answer, targets)
-        inside = all(min(0, surplus) - reach <= p <= max(0, surplus) + reach for p in path)
-        inside = inside and abs(surplus) <= max(2 * reach, LEAST_SURPLUS_CAP)
-        weight = math.exp(rate * utility(records, answer, targets, nu)) if inside else 0.0
-        weights[answer] = weight + floor
-    total = sum(weights.values())
+    weights = all_weights(mechanism, records, range(points), targets, size - missing)
+    total = math.fsum(weights.values())
     return {answer: math.log(weight / total) for answer, weight in weights.items()}
 
 

@@ -65,11 +65,12 @@ def node_chances(
     records: Answer, low: int, high: int, targets: Answer, nominal: int, rate: float
 ) -> dict[Answer, float]:
     """One node by brute force; the floor is too low to be seen."""
-    points = range(low, high + 1)
-    weights = {
-        cuts: math.exp(rate * checks.utility(records, cuts, targets, nominal))
-        for cuts in itertools.combinations_with_replacement(points, len(targets))
-    }
+    points, most_end = [*range(low, high + 1), checks.BEYOND], math.ceil(32 / rate)
+    weights: dict[Answer, float] = {}
+    for cuts in itertools.combinations_with_replacement(points, len(targets)):
+        weight = math.exp(rate * checks.utility(records, cuts, targets, nominal, most_end))
+        released = tuple(min(cut, high) for cut in cuts)
+        weights[released] = weights.get(released, 0.0) + weight
     total = sum(weights.values())
     return {cuts: weight / total for cuts, weight in weights.items()}
 

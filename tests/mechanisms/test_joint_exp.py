@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.errors import DemandTooLarge
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, family_of
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Logarithms, ScaledDoubles
+from dpquantiles.kinds import INTEGER
+from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.privacy import Neighbors, NeighborsName, PureDP
 from dpquantiles.views import Demand, WindowView
@@ -56,10 +58,13 @@ def cases(draw: st.DrawFn) -> tuple[dpq.JointExp, list[int], int]:
 
 
 @pytest.mark.parametrize("choice", REPRESENTATIONS)
-@given(case=cases())
-@settings(max_examples=150, deadline=None)
-def test_law_is_the_equation(choice: str, case: tuple[dpq.JointExp, list[int], int]) -> None:
+@given(case=cases(), wrong_size=st.sampled_from([-32.0, -2.0, -0.1]))
+@settings(max_examples=300, deadline=None)
+def test_law_is_the_equation(
+    choice: str, case: tuple[dpq.JointExp, list[int], int], wrong_size: float
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint_exp, "LOG_WRONG_SIZE", wrong_size)
         if choice == "logarithms":
             patch.setattr(algebras, "choose", lambda *_: Logarithms())
         checks.check_is_the_equation(*case)
@@ -78,15 +83,20 @@ def test_law_is_the_equation_far_from_the_stated_size(q: float, size: int, numbe
 @given(
     records=st.lists(st.integers(0, 5), max_size=6),
     answer=st.lists(st.integers(0, 5), min_size=1, max_size=3),
-    nu=st.integers(0, 7),
+    nu=st.integers(0, 12),
+    beyond=st.integers(0, 2),
+    most_end=st.integers(0, 9),
 )
-@settings(max_examples=200, deadline=None)
-def test_greedy_path_reaches_the_minimum(records: list[int], answer: list[int], nu: int) -> None:
-    ordered = tuple(sorted(answer))
-    targets = [round((k + 1) / (len(answer) + 1) * nu) for k in range(len(answer))]
+@settings(max_examples=300, deadline=None)
+def test_greedy_path_reaches_the_minimum(
+    records: list[int], answer: list[int], nu: int, beyond: int, most_end: int
+) -> None:
+    ordered = (*sorted(answer), *[checks.BEYOND] * beyond)[:3]
+    targets = [round((k + 1) / (len(ordered) + 1) * nu) for k in range(len(ordered))]
     path = checks.greedy_path(records, ordered, targets)
-    cost = sum(abs(b - a) for a, b in itertools.pairwise([0, *path, len(records) - nu]))
-    assert checks.utility(records, ordered, targets, nu) == -cost
+    cost = sum(abs(b - a) for a, b in itertools.pairwise([0, *path]))
+    cost += min(abs(len(records) - nu - path[-1]), most_end)
+    assert checks.utility(records, ordered, targets, nu, most_end) == -cost
 
 
 def private_cases() -> Iterator[tuple[dpq.JointExp, list[int], int]]:
@@ -121,38 +131,65 @@ def test_the_accounting_is_not_wasteful() -> None:
     assert checks.worst_loss(add, [3, 4], 8) > 0.6 * add.epsilon
 
 
-def test_a_size_far_from_the_truth_stays_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the cap only the floor is left; crossing the cap is within epsilon too."""
-    monkeypatch.setattr("dpquantiles.mechanisms.joint_exp.LEAST_SURPLUS_CAP", 0)
-    for reach in (1, 2):
-        mechanism = dpq.JointExp(
-            q=(0.5,),
-            budget=privacy.budget(epsilon=1.0, neighbors="add-remove"),
-            size=0,
-            reach=reach,
-        )
-        checks.check_private(mechanism, [2 * reach - 1, 2 * reach, 2 * reach + 1], 3)
-        law = mechanism.law(checks.view_of([1] * (2 * reach + 1), 3))
-        assert law.log_window == -math.inf
-        assert law.log_probability([0]) == pytest.approx(-math.log(3))
+@pytest.mark.usefixtures("representation")
+@pytest.mark.parametrize("most_end", [1, 2, 3])
+@pytest.mark.parametrize("reach", [1, 2, 4, 50])
+@pytest.mark.parametrize(("q", "size"), [((0.5,), 0), ((0.2, 0.9), 4), ((0.3, 0.8), 9), ((1,), 6)])
+def test_a_size_far_from_the_truth_stays_private(
+    q: tuple[float, ...], size: int, reach: int, most_end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E is on both sides of S and far beyond it, and targets lie beyond all records."""
+    epsilon = 1.5
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", -most_end * epsilon / 2)
+    budget = privacy.budget(epsilon=epsilon, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=q, budget=budget, size=size, reach=reach)
+    assert mechanism.setting(None, 4).most_end == most_end
+    checks.check_private(mechanism, [0, 1, 2, 3, 4, 5], 4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("m", [1, 9, 29])
-def test_how_far_off_a_stated_size_may_be(m: int, epsilon: float) -> None:
-    """50/epsilon is nothing, 200/epsilon leaves noise; equal records are the hardest data."""
-    n, q = 20_000, tuple((k + 1) / (m + 1) for k in range(m))
-    view = checks.view_of([1] * n, 101)
+@pytest.mark.parametrize("n", [0, 30, 20_000])
+def test_no_size_is_so_wrong_that_answers_are_noise(m: int, n: int, epsilon: float) -> None:
+    """The floor keeps its chance of 2**-64; equal records are the hardest data."""
+    q, view = tuple((k + 1) / (m + 1) for k in range(m)), checks.view_of([1] * n, 101)
+    for size in (0, n // 2, n - n // 50, n, n + 40, 2 * n, 10**9, 2**50):
+        budget = privacy.budget(epsilon=epsilon, neighbors="add-remove")
+        law = dpq.JointExp(q=q, budget=budget, size=size).law(view)
+        chance = law.log_uniform - np.logaddexp(law.log_window, law.log_uniform)
+        assert chance < -63.9 * math.log(2)
 
-    def log_chance_of_floor(off: float) -> float:
-        size = n + round(off / epsilon)
-        law = dpq.JointExp(
-            q=q, budget=privacy.budget(epsilon=epsilon, neighbors="add-remove"), size=size
-        ).law(view)
-        return float(law.log_uniform - np.logaddexp(law.log_window, law.log_uniform))
 
-    assert max(log_chance_of_floor(off) for off in (-50, 0, 50)) < math.log(1e-8)
-    assert min(log_chance_of_floor(off) for off in (-200, 200)) > math.log(0.99)
+@pytest.mark.parametrize("grid", [dpq.UniformGrid(0, 2000, 1), family_of(INTEGER, None, None)])
+@pytest.mark.parametrize("size", [600, 1000, 1200, 1800])
+def test_answers_are_the_quantiles_at_the_stated_size(grid: Grid, size: int) -> None:
+    """Ranks are counted from the smallest record; those that no record has are the last point."""
+    q = tuple(k / 10 for k in range(1, 10))
+    budget = privacy.budget(epsilon=2.0, neighbors="add-remove")
+    law = dpq.JointExp(q=q, budget=budget, size=size).law(dpq.ArrayView(np.arange(1000), grid))
+    bits = random.Random(size)
+    answers = np.array([law.draw(bits) for _ in range(10)])
+    ranks = np.round(np.array(q) * size)
+    assert (np.abs(answers - ranks)[:, ranks < 1000] < 60).all()
+    assert (answers[:, ranks > 1000] >= 1000).all()
+
+
+def test_a_right_size_does_not_notice_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the cap S of the end, the law is the same to twelve digits."""
+    q, rng = (0.2, 0.5, 0.9), np.random.default_rng(4)
+    budget = privacy.budget(epsilon=2.0, neighbors="add-remove")
+    view = checks.view_of(rng.integers(0, 20, 400).tolist(), 20)
+    for size in (395, 400, 404):
+        mechanism = dpq.JointExp(q=q, budget=budget, size=size, reach=120)
+        capped = mechanism.law(view)
+        with monkeypatch.context() as patch:
+            patch.setattr(joint_exp, "LOG_WRONG_SIZE", -1000.0)
+            endless = mechanism.law(view)
+        assert capped.log_window == pytest.approx(endless.log_window, abs=1e-9)
+        for _ in range(20):
+            answer = endless.draw(random.Random(_))
+            expected = endless.log_probability(answer)
+            assert capped.log_probability(answer) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -360,15 +397,6 @@ def test_what_is_refused_is_refused_before_the_count() -> None:
     )
     with pytest.raises(ValueError, match=r"rounding|ranks"):
         mechanism.release(checks.view_of([1, 2], 5), random.Random(1))
-
-
-def test_a_size_within_the_cap_is_used() -> None:
-    """The proof needs a cap of at least 2R; up to there the window is open."""
-    mechanism = dpq.JointExp(
-        q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=0, reach=1000
-    )
-    assert mechanism.law(checks.view_of([1] * 2000, 3)).log_window > -math.inf
-    assert mechanism.law(checks.view_of([1] * 2001, 3)).log_window == -math.inf
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles.grid import GridFamily, Multiples, UniformGrid, family_of
 from dpquantiles.kinds import INTEGER, REAL
-from dpquantiles.mechanisms import family_shares, joint_exp_family
+from dpquantiles.mechanisms import family_shares, joint_exp, joint_exp_family
 from dpquantiles.mechanisms.family_shares import log_volumes
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw
 from dpquantiles.privacy import PureDP
-from tests.mechanisms.joint_exp_checks import greedy_path, utility
+from tests.mechanisms.joint_exp_checks import all_weights
 from tests.mechanisms.mutation import mutate
 
 Patch = pytest.MonkeyPatch
@@ -63,21 +63,15 @@ def law_of(mechanism: JointExp, grids: GridFamily, records: Sequence[int]) -> Fa
 
 def oracle(mechanism: JointExp, grids: GridFamily, records: Sequence[int]) -> dict[Pair, float]:
     """The log probability of every pair, straight from (F1)."""
-    n, delta = len(records), 2 if mechanism.neighbors == "swap" else 1
-    nu = n if mechanism.size is None else mechanism.size
-    reach, rate, m = mechanism.reach or 0, mechanism.epsilon / (2 * delta), len(mechanism.q)
-    targets, surplus = sorted(round(q * nu) for q in mechanism.q), n - nu
-    floor = math.exp(-rate * (2 * reach - delta)) / math.expm1(rate * delta)
-    logs = grids.log_weights(m)
+    nu, m = len(records) if mechanism.size is None else mechanism.size, len(mechanism.q)
+    targets = sorted(round(q * nu) for q in mechanism.q)
+    logs, beyond = grids.log_weights(m), 0 if mechanism.neighbors == "swap" else 1
     weights: dict[Pair, float] = {}
     for index, member in enumerate(grids.members):
         points = [(member.first + i) * int(member.step or 0) for i in range(member.size)]
-        vectors = math.comb(member.size + m - 1, m)
-        for answer in itertools.combinations_with_replacement(points, m):
-            path = greedy_path(records, answer, targets)
-            inside = all(min(0, surplus) - reach <= p <= max(0, surplus) + reach for p in path)
-            weight = math.exp(rate * utility(records, answer, targets, nu)) if inside else 0.0
-            weights[index, answer] = math.exp(logs[index]) / vectors * (weight + floor)
+        share = math.exp(logs[index]) / math.comb(member.size + beyond + m - 1, m)
+        for answer, weight in all_weights(mechanism, records, points, targets, nu).items():
+            weights[index, answer] = share * weight
     total = math.fsum(weights.values())
     return {pair: math.log(weight / total) for pair, weight in weights.items()}
 
@@ -119,14 +113,15 @@ def check_private(mechanism: JointExp, grids: GridFamily, n: int, values: Sequen
     return worst
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_the_law_is_the_equation(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(40))
+def test_the_law_is_the_equation(seed: int, monkeypatch: Patch) -> None:
     rng = np.random.default_rng(seed)
     grids, n, m = random_family(rng, 5), int(rng.integers(0, 7)), int(rng.integers(1, 4))
     records = rng.integers(-SPAN, SPAN + 1, n).tolist()
     if seed % 3 == 0:
         records = rng.choice([-3, 0, 0, 2], n).tolist()
-    size = max(0, n + int(rng.integers(-2, 3)))
+    size = max(0, n + int(rng.integers(-4, 7)))
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", float(rng.choice([-32.0, -2.0, -0.2])))
     q = np.sort(rng.random(m)).tolist()
     epsilon, reach = float(rng.choice([0.5, 2.0, 6.0])), int(rng.integers(1, 9))
     check_equation(mechanism(seed % 2 == 0, q, epsilon, reach, size), grids, records)
@@ -144,18 +139,33 @@ def test_all_neighbors_and_pairs_are_within_epsilon(
     assert worst > 0.3 * epsilon
 
 
+@pytest.mark.parametrize(("grids", "reach"), [(MIXED, 2), (MIXED, 9), (NARROW, 1)])
+@pytest.mark.parametrize("size", [0, 2, 7])
+@pytest.mark.parametrize("most_end", [1, 3])
+def test_a_size_far_from_the_truth_stays_private(
+    grids: GridFamily, reach: int, size: int, most_end: int, monkeypatch: Patch
+) -> None:
+    """E is on both sides of S and far beyond it, and targets lie beyond all records."""
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", -most_end * 1.0)
+    job = mechanism(False, (0.3, 0.7), 2.0, reach, size)
+    assert job.setting(None, 9).most_end == most_end
+    for n in (0, 1, 3):
+        check_private(job, grids, n, [-6, -2, 0, 1, 3, 5])
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_shares_are_those_of_each_member(seed: int) -> None:
     """Ranges that share passes, against a pass of each member by itself; many records and ties."""
     rng = np.random.default_rng(1000 + seed)
     grids, n, m = random_family(rng, 9), int(rng.integers(0, 60)), int(rng.integers(1, 7))
     records = rng.integers(-SPAN, SPAN + 1, n).tolist()
-    swap, reach = seed % 2 == 0, int(rng.integers(1, 40))
-    job = mechanism(swap, rng.random(m).tolist(), 1.0, reach, max(0, n + int(rng.integers(-4, 5))))
+    swap, reach, most = seed % 2 == 0, int(rng.integers(1, 40)), [4, 60][seed // 2 % 2]
+    size = max(0, n + int(rng.integers(-most, most)))
+    job = mechanism(swap, rng.random(m).tolist(), 1.0, reach, size)
     law = law_of(job, grids, records)
-    for index, member in enumerate(grids.members):
+    for index in range(len(grids.members)):
         alone = law.member_law(index)
-        share = alone.log_window - float(log_volumes(member.size, m)[-1])
+        share = alone.log_window - alone.setting.log_volume
         expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)
         assert law.log_weights[index] == pytest.approx(expected, abs=1e-10)
 
@@ -291,7 +301,12 @@ def miscount_points(patch: Patch) -> None:
 
 def leave_out_volumes(patch: Patch) -> None:
     """Members are not weighed by their numbers of vectors."""
-    mutate(patch, family_shares._share, "axis=1) - all_answers", "axis=1)")
+    mutate(
+        patch,
+        family_shares.log_shares,
+        "return masses - log_volumes",
+        "return masses - 0 * log_volumes",
+    )
 
 
 def answer_off_the_grid(patch: Patch) -> None:
@@ -323,8 +338,8 @@ def unequal_reach(patch: Patch) -> None:
     """Every other member has no window: its answers always count as outside."""
     original = family_shares.log_shares
 
-    def shares(family: Any, strip: Any, steps: Any, decay: Any) -> Any:
-        logs = original(family, strip, steps, decay)
+    def shares(*arguments: Any) -> Any:
+        logs = original(*arguments)
         logs[::2] = -math.inf
         return logs
 

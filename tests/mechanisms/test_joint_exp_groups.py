@@ -17,11 +17,12 @@ from dpquantiles.grid import family_of
 from dpquantiles.kernels import draws, many_backward, many_draws, many_forward
 from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.kinds import INTEGER
-from dpquantiles.mechanisms import joint_exp_groups
+from dpquantiles.mechanisms import joint_exp, joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
 from dpquantiles.privacy import PureDP
 from dpquantiles.views import Groups
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
+from tests.mechanisms.mutation import mutate
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -61,7 +62,8 @@ def small_cases() -> Iterator[tuple[dpq.JointExp, Groups, Ints]]:
         )
         data = [rng.integers(0, points, rng.integers(0, 10)).tolist() for _ in range(count)]
         groups = grouped(data, points)
-        sizes = groups.n if swap else np.maximum(0, groups.n + rng.integers(-4, 5, count))
+        off = rng.integers(-9, 60, count) if case % 4 == 1 else rng.integers(-4, 5, count)
+        sizes = groups.n if swap else np.maximum(0, groups.n + off)
         yield mechanism, groups, sizes
 
 
@@ -75,7 +77,9 @@ def check_masses(
         assert math.isclose(found[group], alone.log_window, abs_tol=tolerance)
 
 
-def test_masses_are_those_of_one_group() -> None:
+@pytest.mark.parametrize("wrong_size", [-32.0, -2.0])
+def test_masses_are_those_of_one_group(wrong_size: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", wrong_size)
     for mechanism, groups, sizes in small_cases():
         check_masses(mechanism, groups, sizes)
 
@@ -94,7 +98,7 @@ def test_masses_of_real_sizes_are_those_of_one_group() -> None:
         dpq.JointExp(q=q, budget=privacy.budget(epsilon=1.0, neighbors="add-remove"), size=0),
         dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=0.1)),
     ):
-        stated = sizes if mechanism.neighbors == "swap" else sizes + 7
+        stated = sizes if mechanism.neighbors == "swap" else sizes + [7, -1, 500] * 3
         # One setting for all sizes has a rate that is lower by some 1e-8.
         check_masses(mechanism, groups, stated, tolerance=1e-5)
 
@@ -168,6 +172,9 @@ WALKS = [
     ((0.0, 1.0), "swap", (), 2),
     ((0.5, 0.5), "swap", (0, 2, 2), 4),
     ((0.3, 0.9), "add-remove", (0, 3, 3, 4), 3),
+    ((0.3, 0.9), "add-remove", (0, 3, 3, 4), 7),
+    ((0.3, 0.6), "add-remove", (0, 3), 90),
+    ((0.5, 0.9), "add-remove", (1, 1, 2, 3, 4, 4), 0),
 ]
 
 
@@ -182,6 +189,7 @@ def test_the_walks_draw_the_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     points = 5
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", -2.0)
     mechanism = dpq.JointExp(
         q=q,
         budget=privacy.budget(epsilon=1.5, neighbors=neighbors),
@@ -195,6 +203,33 @@ def test_the_walks_draw_the_law(
     for answer in all_answers(points, len(q)):
         expected = math.exp(law.log_probability(answer))
         assert math.isclose(drawn.get(answer, 0.0), expected, rel_tol=1e-7), answer
+
+
+@pytest.mark.parametrize("size", [0, 2, 6])
+@pytest.mark.parametrize("reach", [1, 2, 9])
+def test_a_size_far_from_the_truth_stays_private(
+    size: int, reach: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is really drawn for every group of at most four records, and for all its neighbors."""
+    epsilon, points, most = 1.5, 3, 4
+    monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", -epsilon)
+    mechanism = dpq.JointExp(
+        q=(0.3, 0.8),
+        budget=privacy.budget(epsilon=epsilon, neighbors="add-remove"),
+        reach=reach,
+        size=size,
+    )
+    drawn = {}
+    for records in (x for n in range(most + 1) for x in all_answers(points, n)):
+        groups = grouped([records], points)
+        batch = batch_of(mechanism, groups, np.array([size]))
+        with monkeypatch.context() as patch:
+            drawn[records] = explored(batch, patch.setattr)
+    for records, law in drawn.items():
+        for more in range(points if len(records) < most else 0):
+            other = drawn[tuple(sorted((*records, more)))]
+            losses = [abs(math.log(law[o] / other[o])) for o in all_answers(points, 2)]
+            assert max(losses) <= epsilon
 
 
 DATA: list[list[int]] = [[0, 0, 3, 3, 5], [1, 2, 2, 2], [], [4], [0, 1, 2, 3, 4, 5, 5]]
@@ -316,4 +351,22 @@ def test_mutants_of_the_masses_are_caught(
 ) -> None:
     monkeypatch.setattr(many_forward, name, mutant)
     with pytest.raises(AssertionError):
-        test_masses_are_those_of_one_group()
+        test_masses_are_those_of_one_group(-2.0, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("function", "old", "new"),
+    [
+        (Batch.of, "n + setting.reach + 1", "n"),
+        (Batch._ends, "self.end.cost(errors, count)", "self.end.cost(errors, self.columns.steps)"),
+        (Batch.draw, "log_window)), self.points)", "log_window)), 0)"),
+        (Batch.draw, "self.points + self.setting.beyond", "self.points"),
+    ],
+)
+def test_mutants_of_the_ends_are_caught(
+    function: Any, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Targets end with the records; or answers beyond are weighed, released or drawn wrongly."""
+    mutate(monkeypatch, function, old, new)
+    with pytest.raises(AssertionError):
+        test_the_walks_draw_the_law((0.3, 0.9), "add-remove", (0, 3, 3, 4), 7, 2, monkeypatch)

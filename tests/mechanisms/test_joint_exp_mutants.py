@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.kernels import draws, joint
 from dpquantiles.kernels.gaps import OpenGaps
-from dpquantiles.mechanisms import joint_exp
+from dpquantiles.mechanisms import joint_exp, joint_exp_law
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, runs
-from dpquantiles.privacy import PureDP
+from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
+from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import Demand
 from tests.mechanisms import joint_exp_checks as checks
 
@@ -32,7 +33,61 @@ def halve_the_sensitivity(patch: Patch) -> None:
 
 def floor_of_a_wider_window(patch: Patch) -> None:
     original = joint_exp._log_floor
-    patch.setattr(joint_exp, "_log_floor", lambda rate, reach, d: original(rate, reach + 2, d))
+    patch.setattr(joint_exp, "_log_floor", lambda rate, cost, d: original(rate, cost + 4, d))
+
+
+def floor_of_a_way_back(patch: Patch) -> None:
+    """Leaving the window costs twice its reach, as if the end of the data always cost its way."""
+    original = joint_exp._log_floor
+    patch.setattr(joint_exp, "_log_floor", lambda rate, cost, d: original(rate, 2 * cost, d))
+
+
+def endless_way_in_the_pass(patch: Patch) -> None:
+    """The masses of the pass do not know that the end of the data costs at most S."""
+    original = joint.ends
+
+    def ends(axes: Any, decay: Any, count: int) -> Any:
+        endless = replace(axes, end=axes.end._replace(most=10**6))
+        return original(endless, decay, count)
+
+    patch.setattr(joint_exp_law, "ends", ends)
+
+
+def cut_the_surplus(patch: Patch) -> None:
+    """E is at most S, instead of what it costs."""
+    original = Setting.end
+
+    def end(setting: Setting, n: int, surplus: int, targets: Any) -> Any:
+        most = setting.most_end
+        return original(setting, n, min(max(surplus, -most), most), targets)
+
+    patch.setattr(Setting, "end", end)
+
+
+def beyond_outside_the_window(patch: Patch) -> None:
+    """Answers beyond all records count however far from the window that is."""
+    original = Setting.end
+    patch.setattr(Setting, "end", lambda s, *rest: original(s._replace(reach=10**6), *rest))
+
+
+def beyond_for_nothing(patch: Patch) -> None:
+    """The way up to the end of the data is free for answers beyond it."""
+    original = joint.End.cost
+
+    def cost(end: joint.End, errors: Any, count: int) -> Any:
+        rises = count < len(end.tops) and np.isfinite(end.tops[count])
+        last = np.maximum(errors, end.tops[count]) if rises else errors
+        return original(end, errors, count) - (last - errors)
+
+    patch.setattr(joint.End, "cost", cost)
+
+
+def never_beyond_from_the_floor(patch: Patch) -> None:
+    """The floor has no answers beyond the grid, though their number is counted."""
+    original = draws.sorted_with_repeats
+    patch.setattr(
+        draws, "sorted_with_repeats", lambda bits, points, m: original(bits, points - 1, m)
+    )
 
 
 def shorten_the_window(patch: Patch) -> None:
@@ -82,7 +137,7 @@ def half_open_the_wrong_way(patch: Patch) -> None:
             if not geometry.start <= low < geometry.start + geometry.length:
                 return -math.inf
             path, cost = low, cost + abs(low - path)
-        return -cost - abs(geometry.surplus - path)
+        return -float(cost + law.axes.end.cost(path, len(answer)))
 
     patch.setattr(JointExpLaw, "_utility", utility)
 
@@ -100,6 +155,10 @@ SWAP = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=2.0), reach=50)
 NARROW = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=2.0), reach=1)
 TWO = dpq.JointExp(q=(0.3, 0.6), budget=PureDP(epsilon=2.0), reach=4)
 TIES = [1, 1, 1, 4, 4, 5]
+ADD_REMOVE = PureDP(epsilon=2.0, neighbors=Neighbors.ADD_REMOVE)
+SHORT = dpq.JointExp(q=(0.5,), budget=ADD_REMOVE, reach=4, size=1)
+WRONG = dpq.JointExp(q=(0.3, 0.6), budget=ADD_REMOVE, reach=4, size=12)
+FLOOR = dpq.JointExp(q=(0.3, 0.6), budget=ADD_REMOVE, reach=1, size=2)
 
 
 def privacy(_: Patch) -> None:
@@ -116,6 +175,23 @@ def equation(_: Patch) -> None:
 
 def narrow_equation(_: Patch) -> None:
     checks.check_is_the_equation(NARROW, [0, 2, 4, 6], 7)
+
+
+def short_privacy(_: Patch) -> None:
+    checks.check_private(SHORT, [3, 4, 5], 3)
+
+
+def wrong_size_equation(patch: Patch) -> None:
+    patch.setattr(joint_exp, "LOG_WRONG_SIZE", -3.0)
+    checks.check_is_the_equation(WRONG, TIES, 7)
+
+
+def narrow_size_equation(_: Patch) -> None:
+    checks.check_is_the_equation(SHORT, TIES, 7)
+
+
+def floor_draws(_: Patch) -> None:
+    checks.check_draws(FLOOR, [0, 0, 6, 6, 6, 6, 6, 6], 7)
 
 
 def window(_: Patch) -> None:
@@ -135,6 +211,12 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[Patch], None]]] = [
     (drop_the_factor_two, privacy),
     (halve_the_sensitivity, privacy),
     (floor_of_a_wider_window, narrow_privacy),
+    (floor_of_a_way_back, short_privacy),
+    (endless_way_in_the_pass, wrong_size_equation),
+    (cut_the_surplus, wrong_size_equation),
+    (beyond_outside_the_window, narrow_size_equation),
+    (beyond_for_nothing, wrong_size_equation),
+    (never_beyond_from_the_floor, floor_draws),
     (shorten_the_window, narrow_equation),
     (shorten_the_demand, window),
     (bias_the_coin, sampling),

@@ -154,7 +154,7 @@ def test_groups_have_the_law_of_one() -> None:
     batch = Batch.of(setting, q, places, grid.size, *counts)
     alone: list[Any] = [mechanism.law(groups.view(group)) for group in chunk.tolist()]
     assert [law.geometry.targets.tolist() for law in alone] == batch.columns.targets.T.tolist()
-    assert batch.surplus.tolist() == [0] * len(sizes)
+    assert np.asarray(batch.end.surplus).tolist() == [0] * len(sizes)
     expected = [law.log_window for law in alone]
     np.testing.assert_allclose(batch.log_window(), expected, rtol=1e-9)
     assert len(draw_groups(mechanism, groups, np.array(sizes), random.Random(1))) == len(sizes)

@@ -137,9 +137,9 @@ Size = Annotated[
     option(
         "--size",
         "N",
-        "Under add-remove, how many records there are, if that is public and known to within "
-        "about 50/epsilon: further off, answers are random. Without it a fifth of epsilon buys "
-        "a private count.",
+        "Under add-remove, how many records there are, if that is public: answers are the "
+        "quantiles at the ranks q times this number, also if it is wrong. Without it a fifth of "
+        "epsilon buys a private count.",
         DATA,
     ),
 ]

@@ -1,6 +1,7 @@
 """The default family of every type: which ranges and steps it has, and how likely each is.
 
-    ranges    [0, B], [-B, B] and [-B, 0] for powers of two B; moments around 2000 and from 1970 on
+    ranges    [0, B] for powers of two B and seven values between, [-B, B] and [-B, 0] for powers of
+              two; moments around 2000 and from 1970 on; the whole type
     steps     powers of ten and five times those; units of time
     weights   weight(range) times weight(step), formulas beside the code, tuned on real columns
 
@@ -17,13 +18,13 @@ from typing import Any, NamedTuple
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.family import GridFamily
 from dpquantiles.grid.floating import FloatGrid
-from dpquantiles.grid.member import Multiples, Singles
+from dpquantiles.grid.member import Member, Multiples, Singles
 from dpquantiles.grid.protocol import exact, exact_bounds
 from dpquantiles.grid.uniform import FINEST, UniformGrid
 from dpquantiles.kinds import DATE, INT64, Date, Datetime, Duration, Kind
 from dpquantiles.kinds.times import MICROSECONDS
 
-FEWEST, MOST = 8, 2**20
+FEWEST, MOST = 8, 2**22
 """How many steps long a range is; the finest step has no limit."""
 
 FINE, SHARED = 32, 16
@@ -36,8 +37,12 @@ LARGEST = 61
 SMALLEST = -26
 """Ranges of real numbers begin at 2**SMALLEST, so that their fine steps are doubles."""
 
-DECADES = range(-6, 7)
+DECADES = range(-4, 7)
 """The powers of ten that are steps of real numbers."""
+
+EIGHTHS = tuple(Fraction(eighths, 8) for eighths in range(8, 16))
+"""Ranges above zero end at these multiples of powers of two, because data that go a little beyond a
+range would be cut off. They cost no time. Ranges below zero would, so they have powers of two."""
 
 SIGNED, NEGATIVE = 0.5, 0.05
 """How likely ranges on both sides of zero, and below zero, are, relative to ranges above zero."""
@@ -52,7 +57,7 @@ FINEST_HALVED = -2
 ROUND, RARE = 0.4, 0.06
 """How likely powers of ten, and other steps, are, relative to one unit of the type."""
 
-UNROUNDED = 0.4
+UNROUNDED = 1.0
 DECIMALS = {-3: 0.4, -2: 1.0, -1: 0.5, 0: 0.7}
 """The same for real numbers: how likely they are not rounded, or rounded to 3, 2, 1, 0 places."""
 
@@ -78,10 +83,11 @@ def family_of(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> Gr
     base = _base(kind, bounds, resolution)
     low, high = (Fraction(kind.number(end, "bounds")) for end in base.ends)
     ranges = [one for one in _ranges(kind) if low <= one.low and one.high <= high]
-    if bounds is not None:
-        ranges = [Range(low, high, sum(one.weight for one in ranges) or 1.0), *ranges]
-    members: dict[Multiples | Singles, float] = {}
-    if isinstance(base, FloatGrid) and not kind.integral:
+    if isinstance(base, UniformGrid):
+        weight = 1.0 if bounds is None else sum(one.weight for one in ranges) or 1.0
+        ranges = [Range(low, high, weight), *ranges]
+    members: dict[Member, float] = {}
+    if isinstance(base, FloatGrid):
         members[Singles(kind)] = RARE
     for one in ranges:
         for step in _steps(base, one):
@@ -100,8 +106,6 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
                 "resolution must be positive and, without bounds, at most "
                 f"2**{LARGEST} units of the type, got {resolution!r}"
             )
-        if width <= 0:
-            raise InvalidValue(f"resolution must be positive, got {resolution!r}")
         most = (
             math.floor(Fraction(2 ** (LARGEST - 1) if kind.integral else FINEST * width) / width)
             * width
@@ -134,7 +138,8 @@ def _ranges(kind: Kind) -> Iterator[Range]:
     for power in range(2 if kind.integral else SMALLEST, LARGEST + 1):
         size = Fraction(2) ** power
         usual = (1 + abs(power - USUAL_POWER) / POWERS) ** -2.0
-        yield Range(Fraction(0), size, usual)
+        for factor in EIGHTHS if power < LARGEST else EIGHTHS[:1]:
+            yield Range(Fraction(0), size * factor, usual / len(EIGHTHS))
         yield Range(-size, size, usual * SIGNED)
         yield Range(-size, Fraction(0), usual * NEGATIVE)
 
@@ -150,13 +155,19 @@ def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:
     yield Step(least, 1.0 if kind.integral else UNROUNDED)
     if isinstance(base, UniformGrid) and base.step is not None:
         return
+    # Multiples must be at least two points of the finest grid apart.
+    span, twice = one.high - one.low, 2 * least
     for step in _round_steps(kind):
-        # Multiples must be at least two points of the finest grid apart.
-        if step.width >= 2 * least and FEWEST <= (one.high - one.low) / step.width <= MOST:
+        if step.width >= twice and FEWEST <= span // step.width <= MOST:
             yield step
 
 
-def _round_steps(kind: Kind) -> Iterator[Step]:
+@lru_cache(maxsize=16)
+def _round_steps(kind: Kind) -> tuple[Step, ...]:
+    return tuple(_usual_steps(kind))
+
+
+def _usual_steps(kind: Kind) -> Iterator[Step]:
     if isinstance(kind, Date):
         return
     if isinstance(kind, (Datetime, Duration)):
@@ -174,7 +185,7 @@ def _round_steps(kind: Kind) -> Iterator[Step]:
 
 def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
     """The multiples of a step in a range; None if there are none, or too many to tell apart."""
-    first, last = math.ceil(one.low / width), math.floor(one.high / width)
+    first, last = -(-one.low // width), one.high // width
     size = last - first + 1
     reach = max(abs(first), abs(last))
     if size < 1 or size > 2**LARGEST + 1:

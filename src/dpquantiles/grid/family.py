@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
-    Multiples,
-    Singles,
+    Member,
     multiples_of,
     nearest_multiples,
     single_index,
+    singles,
 )
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import UniformGrid
@@ -42,12 +42,19 @@ class GridFamily:
     """A public set of grids with weights, and the finest grid, `base`, that records are kept on."""
 
     base: FloatGrid | UniformGrid
-    members: tuple[Multiples | Singles, ...]
+    members: tuple[Member, ...]
     weights: tuple[float, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         if not self.members:
             raise InvalidValue("bounds and resolution must leave a grid of at least one point")
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.base, self.members, self.weights))
 
     @property
     def kind(self) -> Kind:
@@ -118,7 +125,7 @@ class GridFamily:
         for width, reach, group in self.by_step:
             yield group, self._halves(steps, numbers, width, reach)
 
-    def member_halves(self, member: Multiples | Singles, steps: Ints) -> Ints:
+    def member_halves(self, member: Member, steps: Ints) -> Ints:
         """Records of the finest grid in half steps of one member, from 0 to twice its size."""
         numbers = self.base.numbers(steps)
         halves = self._halves(steps, numbers, member.step, member.reach)
@@ -128,18 +135,22 @@ class GridFamily:
     def _halves(
         self, steps: Ints, numbers: NDArray[Any], width: Fraction | None, reach: int
     ) -> Ints:
-        """Multiple j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
+        """Point j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
 
-        Real numbers are compared with multiples on the finest grid, where both are rounded alike.
+        Real numbers are compared with points on the finest grid, where both are rounded alike.
         """
         if width is None:
-            return 2 * single_index(numbers) + 1
-        nearest = nearest_multiples(self.kind, numbers, width, reach)
-        multiple = multiples_of(self.kind, nearest, width)
-        if self.kind.integral:
-            side = np.sign(numbers - multiple)
+            nearest = single_index(self.kind, numbers)
+            points = singles(self.kind, nearest)
         else:
-            side = np.sign(steps - self.base.encode(multiple))
+            nearest = nearest_multiples(self.kind, numbers, width, reach)
+            points = multiples_of(self.kind, nearest, width)
+        if self.kind.integral:
+            side = np.sign(numbers - points)
+        else:
+            side = np.sign(steps - self.base.encode(points))
+        if width is None:
+            side = np.where(np.abs(nearest) < reach - 1, side, 0)
         return np.asarray(2 * nearest + 1 + side)
 
 

@@ -1,4 +1,4 @@
-"""The grids of a family: multiples of a step in a range, and all numbers of float32."""
+"""The grids of a family: multiples of a step in a range, and grids that span a whole type."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.grid.floating import MOST_DOUBLE
 from dpquantiles.kinds import Kind
 
 Ints = NDArray[np.int64]
-
-SINGLE_LARGEST = int(np.finfo(np.float32).max.view(np.int32))
 
 
 @dataclass(frozen=True)
@@ -56,42 +55,82 @@ class Multiples:
 
 @dataclass(frozen=True)
 class Singles:
-    """All finite numbers of float32, for records that are tied on values of no common step.
-
-    Records are rounded to them, each by itself.
+    """All numbers of float32 of a kind: for ties on values of no common step, and for data that
+    span the whole type. Records beyond the largest number count as that one.
     """
 
     kind: Kind
-    first: int = -SINGLE_LARGEST
-    size: int = 2 * SINGLE_LARGEST + 1
     step: None = None
-    reach: int = SINGLE_LARGEST + 1
+
+    @property
+    def last(self) -> int:
+        """The position of the largest number; zero has position 0."""
+        return _INTEGER_LAST if self.kind.integral else _LARGEST
+
+    @property
+    def first(self) -> int:
+        """The position of the smallest number."""
+        return -self.last
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return 2 * self.last + 1
+
+    @property
+    def reach(self) -> int:
+        """The largest position of a point, or next to one."""
+        return self.last + 1
 
     def encode(self, numbers: NDArray[Any]) -> Ints:
         """The point nearest to each number."""
-        return single_index(numbers) - self.first
+        return single_index(self.kind, numbers) - self.first
 
     def decode(self, steps: Ints) -> list[Any]:
         """The value of each point."""
-        index = steps + self.first
-        sizes = np.abs(index).astype(np.int32).view(np.float32).astype(np.float64)
-        return [self.kind.value(number) for number in np.copysign(sizes, index).tolist()]
+        return [self.kind.value(self.number(int(step))) for step in steps]
 
-    def number(self, index: int) -> float:
+    def number(self, index: int) -> int | float:
         """The number of a point."""
-        return float(self.decode(np.array([index]))[0])
+        number = singles(self.kind, np.array([index + self.first]))[0]
+        return int(number) if self.kind.integral else float(number)
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
         return {"name": "float32", "points": self.size}
 
 
+def _bits(number: float) -> int:
+    return int(np.float32(number).view(np.int32))
+
+
+_LARGEST = _bits(float(np.finfo(np.float32).max))
+_EXACT, _EXACT_BITS = 2**24, _bits(2.0**24)
+"""Up to here, all whole numbers are numbers of float32."""
+_INTEGER_LAST = _EXACT + _bits(2.0**63) - _EXACT_BITS
+
+Member = Multiples | Singles
+
+
 @np.errstate(all="ignore")
-def single_index(numbers: NDArray[Any]) -> Ints:
-    """The signed position of each number among those of float32; zero has position 0."""
+def single_index(kind: Kind, numbers: NDArray[Any]) -> Ints:
+    """The position of the number of float32 nearest to each number, from that of zero."""
     single = numbers.astype(np.float32)
-    size = np.minimum(np.abs(single).view(np.int32), SINGLE_LARGEST).astype(np.int64)
+    size = np.minimum(np.abs(single).view(np.int32), _LARGEST).astype(np.int64)
+    if kind.integral:
+        small = np.minimum(np.abs(numbers), _EXACT)
+        size = np.where(size <= _EXACT_BITS, small, size - _EXACT_BITS + _EXACT)
     return np.where(np.signbit(single), -size, size)
+
+
+def singles(kind: Kind, positions: Ints) -> NDArray[Any]:
+    """The numbers of float32 at these positions, as doubles or as integers."""
+    size = np.abs(positions)
+    if not kind.integral:
+        return np.copysign(size.astype(np.int32).view(np.float32).astype(np.float64), positions)
+    bits = np.maximum(size - _EXACT + _EXACT_BITS, _EXACT_BITS).astype(np.int32)
+    large = np.minimum(bits.view(np.float32).astype(np.float64), MOST_DOUBLE).astype(np.int64)
+    return np.sign(positions) * np.where(size <= _EXACT, size, large)
 
 
 def shown_step(kind: Kind, step: Fraction) -> object:

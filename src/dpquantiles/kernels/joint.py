@@ -34,6 +34,29 @@ class Masses(NamedTuple):
     """The part of G (8) in which an earlier answer lies in the same gap."""
 
 
+class End(NamedTuple):
+    """How paths end: some answers may lie beyond all records, and then the data end."""
+
+    surplus: int | Ints
+    """E of (1): the error at the end of the data."""
+    most: int
+    """S of (1): the most that the way from the last answer to the end of the data costs."""
+    tops: Floats
+    """By step, the least error of an answer beyond all records; inf if there can be none."""
+
+    @property
+    def counts(self) -> list[int]:
+        """How many answers may lie on the grid, if all others lie beyond all records."""
+        m = len(self.tops)
+        return [*(count for count in range(m) if np.isfinite(self.tops[count]).any()), m]
+
+    def cost(self, errors: int | Ints, count: int) -> Floats:
+        """The cost of the way from cut `count`, the last on the grid, to the end of the data."""
+        last = errors if count == len(self.tops) else np.maximum(errors, self.tops[count])
+        way = np.minimum(np.abs(last - self.surplus), self.most)
+        return np.asarray(last - errors + way, dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """The axes of all steps: their targets, and what lies at the ranks of each."""
@@ -46,8 +69,7 @@ class Axes:
     """For cuts between neighboring records of all axes, which may overlap."""
     offsets: list[int]
     """Where the axis of every step begins among these cuts."""
-    surplus: int = 0
-    """The error at which all paths end."""
+    end: End
 
     def at(self, row: int) -> Places:
         """What lies at the cells of step row + 1."""
@@ -77,10 +99,10 @@ def forward(axes: Axes, decay: Decay) -> Masses:
     return masses
 
 
-def ends(axes: Axes, decay: Decay) -> Floats:
-    """The factors for the way from the last cut to the end of the data, which may be far away."""
+def ends(axes: Axes, decay: Decay, count: int) -> Floats:
+    """The factors for the way from cut `count`, the last on the grid, to the end of the data."""
     errors = np.arange(axes.start, axes.start + axes.length)
-    return decay.algebra.factor(decay.rate * np.abs(errors - axes.surplus))
+    return decay.algebra.factor(decay.rate * axes.end.cost(errors, count))
 
 
 def step(
@@ -168,11 +190,11 @@ class WalkBack:
         """How the masses are represented."""
         return self.decay.algebra
 
-    def back(self, cell: int) -> list[int]:
-        """Draw all answers from the last to the first; the cut of the last one is in this cell."""
+    def back(self, k: int, cell: int) -> list[int]:
+        """Draw answer k, whose cut is in this cell, and all answers before it."""
         answers: list[int] = []
-        k, standing = len(self.targets), self._standing(len(self.targets), cell)
-        while True:
+        standing = self._standing(k, cell) if k else ""
+        while k:
             first, free, _ = self._place(k, cell)
             if standing == "gap":
                 count = self._copies(k, cell, free)
@@ -182,10 +204,10 @@ class WalkBack:
                 k -= count - 1
             else:
                 answers.append(first + free if standing == "lower" else first - 1)
-            if k == 1:
-                return answers[::-1]
-            cell, standing = self._predecessor(k, cell, standing)
+            if k > 1:
+                cell, standing = self._predecessor(k, cell, standing)
             k -= 1
+        return answers[::-1]
 
     def _choose(self, weights: Floats) -> int:
         return draws.weighted(self.bits, weights, self.algebra)

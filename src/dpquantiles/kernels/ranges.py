@@ -34,10 +34,18 @@ class Passed(NamedTuple):
     """The masses of all passes that ranges need; the first axis of `entering` has all steps."""
 
     entering: Floats
-    upper: Floats
-    """The whole answers that end at an atom, by the cell of their last cut."""
-    whole: Floats
+    upper: dict[int, Floats]
+    """The whole answers that end at an atom, by the cell of their last cut.
+
+    Keys are numbers of answers on the grid; all others lie beyond all records.
+    """
+    whole: dict[int, Floats]
     """All whole answers, added up from the first cell."""
+
+    def of(self, grid: int) -> "Passed":
+        """The masses of one grid of the batch."""
+        upper, whole = ({k: of[grid] for k, of in masses.items()} for masses in self[1:])
+        return Passed(self.entering[:, grid], upper, whole)
 
 
 def forward(axes: Axes, beginnings: Beginnings, points: Floats, decay: Decay) -> Passed:
@@ -53,6 +61,7 @@ def forward(axes: Axes, beginnings: Beginnings, points: Floats, decay: Decay) ->
         Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields)) for _ in range(2)
     )
     entering = np.empty((len(axes.targets), *shape))
+    passed, counts = Passed(entering, {}, {}), axes.end.counts
     before.total[..., -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay, batch, (*batch[:1], 1))
     for row, advance in enumerate(axes.advances):
@@ -72,6 +81,9 @@ def forward(axes: Axes, beginnings: Beginnings, points: Floats, decay: Decay) ->
         after.total[at] = algebra.add(after.total[at], beginnings.entries[row + 1][on_axis])
         entering[row] = after.entering
         before, after = after, before
-    finish = joint.ends(axes, decay)
-    whole = algebra.add.accumulate(algebra.times(before.total, finish), axis=-1)
-    return Passed(entering, algebra.times(before.upper, finish), whole)
+        if row + 1 in counts:
+            finish = joint.ends(axes, decay, row + 1)
+            whole = algebra.times(before.total, finish)
+            passed.whole[row + 1] = algebra.add.accumulate(whole, axis=-1)
+            passed.upper[row + 1] = algebra.times(before.upper, finish)
+    return passed

@@ -98,14 +98,19 @@ class Core(NamedTuple):
         return max(1, int((self.halves[-1] + 1) // 2 - self.halves[0] // 2))
 
 
-def log_shares(family: GridFamily, strip: RecordStrip, steps: Ints, decay: Decay) -> Floats:
-    """log(Z / V) of every member; `steps` are the records of the strip on the finest grid."""
-    shares = np.full(len(family.members), -math.inf)
+def log_shares(
+    family: GridFamily, strip: RecordStrip, steps: Ints, decay: Decay, beyond: int
+) -> Floats:
+    """log(Z / V) of every member; `steps` are the records of the strip on the finest grid.
+
+    Answers have `beyond` points beyond the grid, one or none.
+    """
+    masses = np.full(len(family.members), -math.inf)
     cores: dict[bytes, Core] = {}
     for index, halves in family.halves(steps):
         core = _placed(family, strip, index, halves)
         alone = core.low >= core.high
-        shares[index[alone]] = _in_one_gap(strip, core.low[alone], decay)
+        masses[index[alone]] = _in_one_gap(family, strip, index[alone], core.low[alone], decay)
         pattern = core.halves.tobytes()
         core = Core(core.halves, *(array[~alone] for array in core[1:]))
         if pattern in cores:
@@ -115,8 +120,10 @@ def log_shares(family: GridFamily, strip: RecordStrip, steps: Ints, decay: Decay
     passing = [core for core in cores.values() if len(core.which) and strip.can_pass(core.halves)]
     size = max(1, BATCH // (strip.axes.length * (len(strip.axes.targets) + 1)))
     for start in range(0, len(passing), size):
-        _share(family, strip, passing[start : start + size], decay, shares)
-    return shares
+        _pass(strip, passing[start : start + size], decay, masses)
+    if 0 in strip.axes.end.counts:
+        np.logaddexp(masses, -decay.rate * strip.axes.end.cost(0, 0), out=masses)
+    return masses - log_volumes(family.points + beyond, len(strip.axes.targets))[:, -1]
 
 
 def _placed(family: GridFamily, strip: RecordStrip, index: Ints, halves: Ints) -> Core:
@@ -135,20 +142,25 @@ def _placed(family: GridFamily, strip: RecordStrip, index: Ints, halves: Ints) -
     )
 
 
-def _in_one_gap(strip: RecordStrip, cuts: Ints, decay: Decay) -> Floats:
-    """The log shares of members all of whose points lie in the gap of a cut.
+def _in_one_gap(
+    family: GridFamily, strip: RecordStrip, which: Ints, cuts: Ints, decay: Decay
+) -> Floats:
+    """The log masses of members all of whose points lie in the gap of a cut.
 
-    All their answers have the same path, so it does not matter how many there are.
+    All answers with as many points on the grid have the same path.
     """
-    costs = strip.gap_costs(cuts)[:, -1]
-    last = strip.axes.start + strip.cells(cuts)[:, -1]
-    return np.asarray(-decay.rate * (costs + np.abs(last - strip.axes.surplus)))
+    costs, errors = strip.gap_costs(cuts), strip.axes.start + strip.cells(cuts)
+    vectors, end = log_volumes(family.points[which], costs.shape[1]), strip.axes.end
+    logs = [
+        vectors[:, k] - decay.rate * (costs[:, k - 1] + end.cost(errors[:, k - 1], k))
+        for k in end.counts
+        if k
+    ]
+    return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
 
-def _share(
-    family: GridFamily, strip: RecordStrip, cores: list[Core], decay: Decay, shares: Floats
-) -> None:
-    """Pass the points of some cores, and read off the shares of all their members."""
+def _pass(strip: RecordStrip, cores: list[Core], decay: Decay, masses: Floats) -> None:
+    """Pass the points of some cores, and read off the log masses of all their members."""
     m = len(strip.axes.targets)
     points = np.array([float(core.points) for core in cores])
     volumes = log_volumes(points, m)
@@ -158,11 +170,9 @@ def _share(
     places = Places.of_halves(halves[:, None, :-1], halves[:, None, 1:])
     passed = ranges.forward(replace(strip.axes, places=places), beginnings, points, decay)
     for number, (core, low) in enumerate(zip(cores, lows, strict=True)):
-        of_core = Passed(passed.entering[:, number], passed.upper[number], passed.whole[number])
         heads = low.heads(core, volumes[number], beginnings.cut.shape[1])
-        tails = _tails(strip, of_core, core, volumes[number], decay)
-        all_answers = log_volumes(family.points[core.which], m)[:, -1]
-        shares[core.which] = np.logaddexp.reduce(heads + tails, axis=1) - all_answers
+        tails = _tails(strip, passed.of(number), core, volumes[number], decay)
+        masses[core.which] = np.logaddexp.reduce(heads + tails, axis=1)
 
 
 class Lows(NamedTuple):
@@ -220,21 +230,32 @@ def _beginnings(strip: RecordStrip, lows: list[Lows], volumes: Floats, decay: De
 
 
 def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, decay: Decay) -> Floats:
-    """The log masses of all answers by member and row; b of them lie behind the last record."""
-    axes, algebra = strip.axes, decay.algebra
-    m, length = len(axes.targets), axes.length
-    cells = strip.cells(core.high)
-    last = cells[:, -1]
-    empty = np.full((len(passed.whole), 1), algebra.zero)
-    none = np.concatenate([empty, passed.whole], axis=1)[:, np.clip(last, 0, length)]
-    at_atom = passed.upper[:, np.clip(last, 0, length - 1)]
-    np.copyto(none, algebra.add(none, at_atom), where=(last >= 0) & (last < length))
-    tails = algebra.logs(none) + volumes[m]
-    after = log_volumes(core.after, m)
-    end = np.where(last >= 0, -decay.rate * np.abs(axes.start + last - axes.surplus), -math.inf)
-    for b in range(1, m + 1):
-        cell, fade = cells[:, m - b], decay.rate * (axes.targets[-1] - axes.targets[m - b])
-        entering = algebra.logs(passed.entering[m - b][:, np.clip(cell, 0, length - 1)])
-        factor = np.where(cell < length, end + after[:, b] + volumes[m - b + 1] - fade, -math.inf)
-        np.logaddexp(tails, entering + factor, out=tails)
-    return np.asarray(tails.T)
+    """The log masses of all answers by member and row.
+
+    The first k answers lie on the grid, and b of them behind the last record of the member.
+    """
+    axes, length, cells = strip.axes, strip.axes.length, strip.cells(core.high)
+    after = log_volumes(core.after, len(axes.targets))
+    at = np.clip(cells, 0, length - 1)
+    entering = [decay.algebra.logs(row[:, at[:, k]]) for k, row in enumerate(passed.entering)]
+    tails = []
+    for k in passed.whole:
+        last, decays = cells[:, k - 1], decay.rate * (axes.targets[k - 1] - axes.targets)
+        tail = _before_gap(passed, k, last, decay) + volumes[k]
+        end = np.where(last >= 0, -decay.rate * axes.end.cost(axes.start + last, k), -math.inf)
+        for b in range(1, k + 1):
+            factor = end + after[:, b] + volumes[k - b + 1] - decays[k - b]
+            factor = np.where(cells[:, k - b] < length, factor, -math.inf)
+            np.logaddexp(tail, entering[k - b] + factor, out=tail)
+        tails.append(tail)
+    return np.asarray(np.logaddexp.reduce(tails, axis=0).T)
+
+
+def _before_gap(passed: Passed, k: int, last: Ints, decay: Decay) -> Floats:
+    """The log masses by row of k answers at cells before the last one, or at the atom there."""
+    algebra, length = decay.algebra, passed.whole[k].shape[1]
+    empty = np.full((len(passed.whole[k]), 1), algebra.zero)
+    mass = np.concatenate([empty, passed.whole[k]], axis=1)[:, np.clip(last, 0, length)]
+    at_atom = passed.upper[k][:, np.clip(last, 0, length - 1)]
+    np.copyto(mass, algebra.add(mass, at_atom), where=(last >= 0) & (last < length))
+    return algebra.logs(mass)

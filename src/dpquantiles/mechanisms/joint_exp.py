@@ -6,20 +6,22 @@ independent of the number of records. The proof, with the same equation numbers,
 beside this file. The law and draws from it are in `joint_exp_law.py`.
 
     targets   T_k = round(q_k nu),  nu the public size; lower where records are missing
-    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - |E - p_m|,  E = n - nu                      (1)
+    utility   u(X, o) = - sum_k |p_k - p_{k-1}| - min(|E - p_m|, S),  E = n - nu              (1)
     path      p_0 = 0,  p_k = clamp(p_{k-1}, lo(o_k) - T_k, hi(o_k) - T_k)                    (2)
     law       P[o] proportional to  1[path inside] exp(c u(X, o)) + B                         (3)
-    floor     B = exp(-c (2R - D)) / (exp(c D) - 1),  D the sensitivity                       (4)
+    floor     B = exp(-c (L - D)) / (exp(c D) - 1),  D the sensitivity                        (4)
 
 `lo(v)` and `hi(v)` count the records below v, and at or below v. A path is inside if it stays in
-[min(0, E) - R, max(0, E) + R] and |E| is at most a public cap. The floor B makes the window
-private: it covers the most that a neighbor can gain or lose by crossing the edge of the window. The
-rate c is epsilon / (2 sensitivity), minus what rounding costs.
+[-R, R]. The floor B makes the window private: it covers the most that a neighbor can gain or lose
+by crossing the edge of the window. L is what leaving the window costs at least: 2R under swap, for
+the way out and the way back; R under add-remove, where the end of the data costs at most S. So a
+stated size that is wrong by any number costs at most S. The rate c is epsilon / (2 sensitivity),
+minus what rounding costs.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +31,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid, GridFamily
 from dpquantiles.kernels import scans
-from dpquantiles.kernels.algebra import Logarithms
+from dpquantiles.kernels.algebra import Algebra, Logarithms
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.family_shares import log_volumes
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw, FamilySetting
@@ -48,8 +50,16 @@ from dpquantiles.views import Demand, SortedView
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """With the default reach, the floor has a chance of at most 2**-64; this is for utility only."""
 
-LEAST_SURPLUS_CAP = 64
-"""If |E| exceeds max(2R, this), it counts as outside; any cap of at least 2R is private."""
+LOG_WRONG_SIZE = -32.0
+"""A size that is off by more than S costs S, which is this many nats; with a right size, paths that
+pay S are never seen."""
+
+ANCHORS = (0.25, 0.5, 0.75)
+"""Quantiles that are drawn too, and dropped, where the asked ones would leave the range open."""
+
+FIRM, ENOUGH = 16.0, 2
+"""A quantile holds the range of a family if leaving the data would cost it FIRM nats; that many
+such quantiles are enough."""
 
 TYPICAL_POINTS = 2**32
 """In a family, the default reach is that of a grid of this size, for narrow data far from zero."""
@@ -70,8 +80,9 @@ class JointExp(WithLaw):
     """All quantiles `q` at once, within one budget.
 
     `reach` is the half-width R of the window of ranks; None chooses it from public numbers so that
-    the floor has no visible effect. `size` is the public size nu under add-remove neighbors.
-    Without it, a release spends a share of its budget on a private count (`COUNT_SHARE`).
+    the floor has no visible effect. `size` is the public size nu under add-remove neighbors:
+    answers are the quantiles at the ranks q nu, whether or not nu is right. Without it, a release
+    spends a share of its budget on a private count (`COUNT_SHARE`).
     """
 
     name: ClassVar[str] = "joint_exp"
@@ -100,10 +111,31 @@ class JointExp(WithLaw):
         """The most by which a neighbor changes the utility of an answer."""
         return self.neighbors.records
 
+    @property
+    def beyond(self) -> int:
+        """How many points answers have beyond the grid: one if a stated size may be too large."""
+        return int(self.neighbors is Neighbors.ADD_REMOVE)
+
     def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        setting = self._common_setting(n + missing, grid)
-        return Demand(runs=runs(self._geometry(n, setting, missing), n))
+        drawing = self.anchored(n + missing, grid)
+        setting = drawing._common_setting(n + missing, grid)
+        return Demand(runs=runs(drawing._geometry(n, setting, missing), n))
+
+    def anchored(self, n: int, grid: Grid | None) -> "JointExp":
+        """The mechanism that is drawn from: it may have more quantiles, behind the asked ones.
+
+        In a family, quantiles near the ends of the data cannot tell how wide the range is: beyond
+        the data, all answers are nearly as good. Others in the same draw hold the range, at no cost
+        to privacy and little to accuracy.
+        """
+        if not isinstance(grid, GridFamily):
+            return self
+        nats = 2 * self._nominal_rate * self.public_size(n)
+        firm = [nats * min(q, 1 - q) >= FIRM for q in self.q]
+        if all(firm) or sum(firm) >= ENOUGH:
+            return self
+        return replace(self, q=(*self.q, *(q for q in ANCHORS if q not in self.q)))
 
     def law(self, view: SortedView) -> Any:
         """The exact distribution: a `JointExpLaw`, or a `FamilyLaw` on a family of grids."""
@@ -124,11 +156,12 @@ class JointExp(WithLaw):
 
     def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
         """One draw, and the grid of the answers if it was drawn with them."""
-        law = self.law(view)
+        drawing = self.anchored(self.counted(view), view.grid)
+        law = drawing.law(view)
         if not isinstance(law, FamilyLaw):
-            return law.draw(bits), {}
+            return law.draw(bits)[: len(self.q)], {}
         index = law.draw_index(bits)
-        values = law.member_law(index).draw(bits)
+        values = law.member_law(index).draw(bits)[: len(self.q)]
         return values, {"grid": law.family.describe_member(index)}
 
     def _public_n(self, n: int) -> int | None:
@@ -142,22 +175,19 @@ class JointExp(WithLaw):
     def _geometry(self, n: int, setting: Setting, missing: int = 0) -> Geometry:
         nu = self.public_size(n + missing)
         targets = target_ranks(np.sort(self.q), nu, missing)
-        surplus, reach = n + missing - nu, setting.reach
-        far = abs(surplus) > setting.cap
-        start = 0 if far else max(min(0, surplus) - reach, min(0, -int(targets[-1])))
-        stop = 0 if far else min(max(0, surplus) + reach, max(0, n - int(targets[0])))
-        return Geometry(setting, targets, surplus, far, start, stop - start + 1)
+        start = max(-setting.reach, -int(targets[-1]))
+        stop = min(setting.reach, max(0, n - int(targets[0])))
+        return Geometry(setting, targets, n, n + missing - nu, start, stop - start + 1)
 
     def setting(self, public_n: int | None, points: int) -> Setting:
         """Window, floor, rate and algebra; `public_n` is the number of records if it is public."""
         steps = len(self.q)
-        log_volume = math.log(math.comb(points + steps - 1, steps))
+        log_volume = math.log(math.comb(points + self.beyond + steps - 1, steps))
         window = self._window(public_n, log_volume)
         algebra, log_range = window.masses(log_volume)
         rounding = scans.draw_loss(algebra, steps, window.longest, window.nominal, log_range)
         rate = self._rate(rounding)
-        log_floor = _log_floor(rate, window.reach, self.sensitivity)
-        return Setting(window.reach, window.cap, rate, log_floor, log_volume, log_range, algebra)
+        return self._setting(window, rate, log_volume, log_range, algebra)
 
     def family_setting(self, public_n: int | None, family: GridFamily) -> FamilySetting:
         """The same for a family of grids: one window, floor and rate for all of its members.
@@ -166,7 +196,7 @@ class JointExp(WithLaw):
         """
         steps = len(self.q)
         window = self._window(public_n, float(log_volumes(TYPICAL_POINTS, steps)[-1]))
-        largest = float(log_volumes(int(family.points.max()), steps)[-1])
+        largest = float(log_volumes(int(family.points.max()) + self.beyond, steps)[-1])
         members = max(
             scans.draw_loss(algebra, steps, window.longest, window.nominal, window.range(largest))
             for algebra in (Logarithms(), window.masses(0.0)[0])
@@ -176,18 +206,36 @@ class JointExp(WithLaw):
             algebra, steps, window.longest, window.nominal, log_range + largest
         )
         rate = self._rate(members + choice)
-        log_floor = _log_floor(rate, window.reach, self.sensitivity)
-        common = Setting(window.reach, window.cap, rate, log_floor, largest, log_range, algebra)
+        common = self._setting(window, rate, largest, log_range, algebra)
         return FamilySetting(common, window, steps)
 
+    @property
+    def _nominal_rate(self) -> float:
+        """The rate before rounding is paid for."""
+        return min(max(self.epsilon / (2 * self.sensitivity), LEAST_RATE), MOST_RATE)
+
+    def _setting(
+        self, window: Window, rate: float, log_volume: float, log_range: float, algebra: Algebra
+    ) -> Setting:
+        """The setting of a window, at the rate that rounding leaves."""
+        floor = _log_floor(rate, window.leaving, self.sensitivity)
+        ends = window.most_end, self.beyond
+        return Setting(window.reach, *ends, rate, floor, log_volume, log_range, algebra)
+
     def _window(self, public_n: int | None, log_volume: float) -> Window:
-        """The window of ranks, if it is not too long."""
+        """The window of ranks, if it is not too long, with the default reach (5)."""
         steps, delta = len(self.q), self.sensitivity
-        nominal = min(max(self.epsilon / (2 * delta), LEAST_RATE), MOST_RATE)
-        reach = self.reach or _default_reach(nominal, delta, log_volume)
-        cap = max(2 * reach, LEAST_SURPLUS_CAP) if public_n is None else 0
-        longest = 2 * reach + 1 + cap
-        longest = longest if public_n is None else min(longest, 2 * public_n + 1)
+        nominal = self._nominal_rate
+        needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(nominal * delta))
+        if public_n is None:
+            most_end = math.ceil(-LOG_WRONG_SIZE / nominal)
+            reach = self.reach or delta + math.ceil(needed / nominal) + most_end
+            leaving, longest = reach, 2 * reach + 1
+        else:
+            reach = self.reach or delta + math.ceil(needed / (2 * nominal))
+            # E = 0, so the end of the data is never farther away than this.
+            most_end = reach
+            leaving, longest = 2 * reach, min(2 * reach, 2 * public_n) + 1
         if steps > MOST_ANSWERS:
             raise DemandTooLarge(
                 f"joint_exp answers at most {MOST_ANSWERS} quantiles at once, got {steps}; "
@@ -198,7 +246,8 @@ class JointExp(WithLaw):
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
-        return Window(reach, cap, longest, nominal, _log_floor(nominal, reach, delta))
+        floor = _log_floor(nominal, leaving, delta)
+        return Window(reach, leaving, most_end, longest, nominal, floor)
 
     def _rate(self, rounding: float) -> float:
         """c of (3): what rounding leaves of epsilon, per unit of utility."""
@@ -214,17 +263,11 @@ class JointExp(WithLaw):
         return min(rate * (1 - 2.0**-50), MOST_RATE)
 
 
-def _log_floor(rate: float, reach: int, delta: int) -> float:
+def _log_floor(rate: float, leaving: int, delta: int) -> float:
     """log B of (4)."""
-    return -rate * (2 * reach - delta) - _log_expm1(rate * delta)
+    return -rate * (leaving - delta) - _log_expm1(rate * delta)
 
 
 def _log_expm1(x: float) -> float:
     """log(exp(x) - 1) for x > 0, without overflow."""
     return x + math.log(-math.expm1(-x))
-
-
-def _default_reach(rate: float, delta: int, log_volume: float) -> int:
-    """R of (5): even a window with a single good answer has 2**64 times the mass of the floor."""
-    needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(rate * delta))
-    return delta + math.ceil(needed / (2 * rate))

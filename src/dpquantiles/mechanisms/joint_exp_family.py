@@ -27,9 +27,6 @@ from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.family_shares import RecordStrip, log_shares, log_volumes
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, Strip, Window
 
-BATCH = 1 << 15
-"""About how many cells pass together, so that they stay in the cache."""
-
 UNCOUNTED = 64.0
 """Nats for the points of one gap, at most 2**62, and for the masses of all cells together."""
 
@@ -45,7 +42,7 @@ class FamilySetting:
 
     def of(self, points: int) -> Setting:
         """The setting of a member with this many points."""
-        log_volume = float(log_volumes(points, self.steps)[-1])
+        log_volume = float(log_volumes(points + self.common.beyond, self.steps)[-1])
         algebra, log_range = self.window.masses(log_volume)
         return self.common._replace(log_volume=log_volume, log_range=log_range, algebra=algebra)
 
@@ -75,17 +72,14 @@ class FamilyLaw:
     @np.errstate(all="ignore")
     def log_weights(self) -> Floats:
         """The log weights of all members: those of their answers, added up."""
-        inside = np.full(len(self.family.members), -math.inf)
-        if not self.geometry.far:
-            setting, geometry, strip = self.setting.common, self.geometry, self.strip
-            decay = Decay.of(setting.rate, geometry.length, setting.algebra)
-            axes = geometry.axes(
-                Places.of_steps(strip.steps[:-1], strip.steps[1:], 0), strip.offsets
-            )
-            records = RecordStrip(axes, strip.before, strip.stop)
-            inside = log_shares(self.family, records, strip.steps, decay)
+        setting, geometry, strip = self.setting.common, self.geometry, self.strip
+        decay = Decay.of(setting.rate, geometry.length, setting.algebra)
+        places = Places.of_steps(strip.steps[:-1], strip.steps[1:], 0)
+        axes = geometry.axes(places, strip.offsets)
+        records = RecordStrip(axes, strip.before, strip.stop)
+        inside = log_shares(self.family, records, strip.steps, decay, setting.beyond)
         weights = self.family.log_weights(len(self.order))
-        return np.asarray(weights + np.logaddexp(inside, self.setting.common.log_floor))
+        return np.asarray(weights + np.logaddexp(inside, setting.log_floor))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""

@@ -18,6 +18,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
+from dpquantiles.kernels.joint import End
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
@@ -41,6 +42,9 @@ LARGE = 4
 
 EVIDENCE = 32
 """How many groups choose the member of a family of grids for all of them: evenly spaced ones."""
+
+USUAL = 1000
+"""The size by which it is decided whether groups need anchors, one decision for all."""
 
 Answers = tuple[Any, ...]
 
@@ -67,10 +71,12 @@ def draw_side_by_side(
     elif sizes is None:
         count, drawing = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    member = mechanism.member
+    member, drawing = mechanism.member, _sized(drawing, USUAL).anchored(USUAL, groups.grid)
     if isinstance(groups.grid, GridFamily) and member is None:
         member = draw_member(drawing, groups, sizes, bits)
     answers = draw_groups(replace(drawing, member=member), groups, sizes, bits)
+    if len(drawing.q) > len(mechanism.q):
+        answers = [answer[: len(mechanism.q)] for answer in answers]
     return GroupAnswers(answers, sizes.tolist(), member)
 
 
@@ -147,14 +153,9 @@ def _left_out(mechanism: JointExp, groups: Groups) -> Ints:
     return groups.missing
 
 
-def _longest(setting: Setting) -> int:
-    """The largest number of ranks on an axis."""
-    return 2 * setting.reach + 1 + setting.cap
-
-
 def _pass_together(setting: Setting, n: Ints) -> Bools:
     """Which groups pass through the kernels together; the law does not depend on it."""
-    longest, algebra = _longest(setting), setting.algebra
+    longest, algebra = 2 * setting.reach + 1, setting.algebra
     if not isinstance(algebra, ScaledDoubles):
         return np.zeros(len(n), dtype=bool)
     # Rounding is paid for if chains of sums are no longer here than in the other kernels.
@@ -183,9 +184,7 @@ class Batch:
     setting: Setting
     points: int
     columns: Columns
-    surplus: Ints
-    far: Bools
-    """Groups whose number of records is so far from the stated size that only the floor is left."""
+    end: End
 
     @classmethod
     def of(
@@ -199,11 +198,11 @@ class Batch:
         missing: Ints | int = 0,
     ) -> "Batch":
         """The laws of groups with n records each, for ascending quantiles."""
-        far = np.abs(n + missing - sizes) > setting.cap
-        sizes = np.where(far, n, sizes)
-        targets, surplus = target_ranks(q, sizes, missing), n + missing - sizes
-        start, stop = np.minimum(0, surplus) - setting.reach, np.maximum(0, surplus) + setting.reach
-        return cls(setting, points, Columns(places, n, targets, start, stop), surplus, far)
+        # No path to a target that is farther beyond the records stays in the window.
+        targets = np.minimum(target_ranks(q, sizes, missing), n + setting.reach + 1)
+        stop = np.full(len(n), setting.reach)
+        end = setting.end(n, n + missing - sizes, targets)
+        return cls(setting, points, Columns(places, n, targets, -stop, stop), end)
 
     @cached_property
     def factors(self) -> Factors:
@@ -215,33 +214,49 @@ class Batch:
         """The masses of the forward pass."""
         return forward(self.columns, self.factors)
 
-    def ends(self) -> Floats:
-        """The mass of whole answers by the rank of their last cut."""
-        last = self.steps[-1]
-        ranks = last.first + np.arange(len(last.total))[:, None]
-        errors = ranks - self.columns.targets[-1]
-        away = np.abs(errors - self.surplus)
-        return np.where(self.far, 0.0, last.total * self.factors.fall[away])
+    def ends(self) -> dict[int, Floats]:
+        """The mass of whole answers by the rank of the last cut, by how many lie on the grid."""
+        return {count: self._ends(count) for count in self.end.counts}
+
+    def _ends(self, count: int) -> Floats:
+        errors = np.zeros((1, len(self.columns.n)), dtype=np.int64)
+        mass = np.full(errors.shape, self.factors.one)
+        if count:
+            mass, first = self.steps[count - 1].total, self.steps[count - 1].first
+            errors = first + np.arange(len(mass))[:, None] - self.columns.targets[count - 1]
+        nats = self.setting.rate * self.end.cost(errors, count)
+        return np.asarray(mass * self.setting.algebra.factor(nats))
 
     def log_window(self) -> Floats:
         """The log mass of all answers whose path is inside, by group."""
-        return np.asarray(np.log(self.ends().sum(axis=0)) - math.log(self.factors.one))
+        whole = np.concatenate(list(self.ends().values())).sum(axis=0)
+        return np.asarray(np.log(whole) - math.log(self.factors.one))
 
     def draw(self, bits: Bits) -> Ints:
         """The steps of all answers: a row per quantile, a column per group."""
-        ends = self.ends()
+        log_window, ends = self.log_window(), self.ends()
         log_uniform = self.setting.log_floor + self.setting.log_volume
         from_floor = many_draws.choose_first_of_logs(
-            bits, np.full(ends.shape[1], log_uniform), self.log_window()
+            bits, np.full(len(log_window), log_uniform), log_window
         )
-        window = np.flatnonzero(~from_floor)
-        rank = self.steps[-1].first + many_draws.weighted(bits, ends[:, window])
-        answers = np.empty((self.columns.steps, len(from_floor)), dtype=np.int64)
-        walks = Walks(self.columns, self.factors, self.steps, bits, window)
-        answers[:, window] = walks.back(rank).answers
+        answers = np.full((self.columns.steps, len(log_window)), self.points)
+        window, stop = np.flatnonzero(~from_floor), 0
+        drawn = many_draws.weighted(bits, np.concatenate(list(ends.values()))[:, window])
+        for count, masses in ends.items():
+            start, stop = stop, stop + len(masses)
+            here = (drawn >= start) & (drawn < stop)
+            self._walk(count, window[here], drawn[here] - start, bits, answers)
+        points = self.points + self.setting.beyond
         for group in np.flatnonzero(from_floor).tolist():
-            answers[:, group] = draws.sorted_with_repeats(bits, self.points, len(answers))
-        return answers
+            answers[:, group] = draws.sorted_with_repeats(bits, points, len(answers))
+        return np.asarray(np.minimum(answers, self.points - 1))
+
+    def _walk(self, count: int, which: Ints, row: Ints, bits: Bits, answers: Ints) -> None:
+        """Draw the first answers of some groups; all others lie beyond all records."""
+        if count and len(which):
+            columns = replace(self.columns, targets=self.columns.targets[:count])
+            walks = Walks(columns, self.factors, self.steps[:count], bits, which)
+            answers[:count, which] = walks.back(self.steps[count - 1].first + row).answers
 
 
 def _side_by_side(groups: Groups, chunk: Ints) -> Ints:

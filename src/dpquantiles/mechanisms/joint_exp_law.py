@@ -18,7 +18,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.joint import Axes, Masses, WalkBack, ends, forward
+from dpquantiles.kernels.joint import Axes, End, Masses, WalkBack, ends, forward
 from dpquantiles.kernels.places import Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
@@ -30,14 +30,22 @@ class Setting(NamedTuple):
     """The parameters that follow from public numbers alone."""
 
     reach: int
-    cap: int
-    """If |E| exceeds this, it counts as outside."""
+    most_end: int
+    """S of (1): the most that the way to the end of the data costs."""
+    beyond: int
+    """How many points answers have beyond the grid: one if the number of records is private."""
     rate: float
     log_floor: float
     log_volume: float
     log_range: float
     """The logarithms of masses that matter are at most this far from zero."""
     algebra: Algebra
+
+    def end(self, n: int | Ints, surplus: int | Ints, targets: Ints) -> End:
+        """How paths end on n records; points beyond them may be outside the window."""
+        tops = (n - targets).astype(np.float64)
+        possible = (tops <= self.reach) & (self.beyond > 0)
+        return End(surplus, self.most_end, np.where(possible, tops, math.inf))
 
 
 IRRELEVANT = 128.0
@@ -48,7 +56,9 @@ class Window(NamedTuple):
     """The window of ranks, the longest axis that it allows, and the floor, before rounding."""
 
     reach: int
-    cap: int
+    leaving: int
+    """L of (4): what leaving the window costs at least."""
+    most_end: int
     longest: int
     nominal: float
     log_floor: float
@@ -64,19 +74,19 @@ class Window(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The position of the axis; under add-remove it depends on n, like the law itself."""
+    """The position of the axis; where it goes beyond the records, it is cut off."""
 
     setting: Setting
     targets: Ints
+    n: int
     surplus: int
-    far: bool
-    """Whether |E| exceeds the cap: then no path counts as inside, and only the floor is left."""
     start: int
     length: int
 
     def axes(self, places: Places, offsets: list[int]) -> Axes:
         """The axes of a pass, whose records lie at these places."""
-        return Axes(self.targets, self.start, self.length, places, offsets, self.surplus)
+        end = self.setting.end(self.n, self.surplus, self.targets)
+        return Axes(self.targets, self.start, self.length, places, offsets, end)
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
@@ -181,8 +191,6 @@ class JointExpLaw:
     @cached_property
     def log_window(self) -> float:
         """The log mass of all answers whose path is inside."""
-        if self.geometry.far:
-            return -math.inf
         algebra = self.setting.algebra
         return algebra.log(float(algebra.total(self._ends)))
 
@@ -196,9 +204,16 @@ class JointExpLaw:
         answer = steps_of(self.grid, values, len(self.order))[self.order]
         if (np.diff(answer) < 0).any():
             return -math.inf
-        utility = self._utility(answer)
-        weight = np.logaddexp(self.setting.rate * utility, self.setting.log_floor)
-        return float(weight - np.logaddexp(self.log_window, self.log_uniform))
+        rate, log_floor = self.setting.rate, self.setting.log_floor
+        # Answers beyond all records are released as the last point of the grid.
+        last_points = int((answer == self.grid.size - 1).sum())
+        fewest = len(answer) - self.setting.beyond * last_points
+        weights = [
+            np.logaddexp(rate * self._utility(answer[:count]), log_floor)
+            for count in range(fewest, len(answer) + 1)
+        ]
+        whole = np.logaddexp(self.log_window, self.log_uniform)
+        return float(np.logaddexp.reduce(weights) - whole)
 
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
@@ -206,11 +221,12 @@ class JointExpLaw:
         return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
     def _utility(self, answer: Ints) -> float:
-        """(1), or -inf if the path leaves the window; ranks outside it are not needed."""
+        """(1), or -inf if the path leaves the window; ranks outside it are not needed.
+
+        Answers that are not given lie beyond all records.
+        """
         start, length = self.geometry.start, self.geometry.length
         path, cost = 0, 0
-        if self.geometry.far:
-            return -math.inf
         for k, step in enumerate(2 * answer + 1 if self.halves else answer):
             row = self.strip.row(k, length)
             low = start - 1 + int(np.searchsorted(row, step, side="left"))
@@ -220,16 +236,24 @@ class JointExpLaw:
             moved = min(max(path, low), high)
             cost += abs(moved - path)
             path = moved
-        return -cost - abs(self.geometry.surplus - path)
+        return -float(cost + self.axes.end.cost(path, len(answer)))
 
     @cached_property
     def _ends(self) -> Floats:
-        """The mass of whole answers by the error of their last cut."""
-        away = ends(self.axes, self.decay)
-        return np.asarray(self.setting.algebra.times(self.masses.total[-1], away))
+        """The mass of whole answers, by how many lie on the grid and the error of the last cut."""
+        times, total = self.setting.algebra.times, self.masses.total
+        counts = self.axes.end.counts
+        return np.concatenate([times(total[k], ends(self.axes, self.decay, k)) for k in counts])
 
     def _draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
-            return draws.sorted_with_repeats(bits, self.grid.size, len(self.order))
-        last = draws.weighted(bits, self._ends, self.setting.algebra)
-        return WalkBack(self.axes, self.masses, self.decay, bits).back(last)
+            points = self.grid.size + self.setting.beyond
+            drawn = draws.sorted_with_repeats(bits, points, len(self.order))
+        else:
+            end = draws.weighted(bits, self._ends, self.setting.algebra)
+            row, cell = divmod(end, self.geometry.length)
+            drawn = WalkBack(self.axes, self.masses, self.decay, bits).back(
+                self.axes.end.counts[row], cell
+            )
+        last = self.grid.size - 1
+        return [min(step, last) for step in drawn] + [last] * (len(self.order) - len(drawn))

@@ -67,7 +67,9 @@ def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
     if isinstance(view.grid, GridFamily):
         if mechanism.neighbors is Neighbors.ADD_REMOVE:
             mechanism = replace(mechanism, size=view.n)
-        return _on_family(mechanism.law(view), view, min(draws, MOST_FAMILY_DRAWS))
+        drawing = mechanism.anchored(view.n, view.grid)
+        steps = _on_family(drawing.law(view), view, min(draws, MOST_FAMILY_DRAWS))
+        return steps[:, np.argsort(mechanism.q, kind="stable")]
     coarse, rate = _in_units(view, mechanism.epsilon / (2 * mechanism.sensitivity))
     return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
 

@@ -41,8 +41,9 @@ SPREAD = 0.5
 FLOAT_SPREAD = 2.0**-8
 """The spread without bounds: one sign, and at most about a factor of two between records."""
 
-UNEVEN = 18.7
-"""On a family of grids, records leave out this part of their spread."""
+UNEVEN = 1 - 1 / 18.7
+"""The usual spread on a family of grids is smaller by this factor: quantiles on round numbers would
+make a family look too good."""
 
 WHOLE_NUMBERS = 100_000
 """Whole numbers without bounds run from zero to this."""
@@ -284,10 +285,9 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
             "spread must be a fraction of the bounds, at most 1, or a pair of values, "
             f"got {share!r}"
         )
+    if spread is None and isinstance(grid, GridFamily):
+        share *= UNEVEN
     steps = min(grid.size, max(1, round(grid.size * share)))
-    if isinstance(grid, GridFamily) and steps > UNEVEN:
-        # Quantiles on round numbers would make a family look too good.
-        steps -= round(steps / UNEVEN)
     middle = 3 * grid.size // 4 if unbounded else grid.size // 2
     first = max(0, min(middle - steps // 2, grid.size - steps))
     whole = "all floating-point numbers" if unbounded else "the bounds"

@@ -20,7 +20,7 @@ WIDTH = 560
 MOST_LINES = 12
 """The most accounts in the picture; those that have spent the most are shown."""
 
-LONGEST_DATASET, LONGEST_UNIT = 16, 8
+LONGEST_DATASET, LONGEST_UNIT = 20, 10
 """The most characters of names in the table, so that it fits beside the pictures."""
 
 Steps = Sequence[tuple[dt.datetime, float]]
@@ -61,7 +61,10 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],
     }
     first, last = _span(steps)
-    pictures = [f" {_blocks(p, (first, last), ledger.budget.amount)}" for p in steps.values()]
+    room = width - max(map(len, tables.lines(columns))) - len("   ")
+    cells = max(1, min(room, MOST_TIMES)) if last > first else 1
+    limit = budget.amount
+    pictures = [f" {_blocks(points, (first, last), cells, limit)}" for points in steps.values()]
     legend = (
         f"Pictures: from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; a full block is the "
         "whole budget."
@@ -92,10 +95,9 @@ def _span(steps: Mapping[Owner, Steps]) -> Span:
     return min(moments), max(moments)
 
 
-def _blocks(points: Steps, span: Span, limit: float) -> str:
+def _blocks(points: Steps, span: Span, cells: int, limit: float) -> str:
     """One character for each stretch of time, for the amount that was spent by its end."""
     first, last = span
-    cells = MOST_TIMES if last > first else 1
     ends = [first + (last - first) * ((k + 1) / cells) for k in range(cells)]
     spent = [max((s for m, s in points if m <= end), default=0.0) for end in ends]
     return "".join(_block(share / limit) for share in spent)
