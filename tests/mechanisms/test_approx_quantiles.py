@@ -147,7 +147,7 @@ def test_any_data_give_answers(records: list[int], points: int, neighbors: str) 
 @pytest.mark.parametrize(("m", "limit"), [(3, 5.7), (29, 21.7), (60, 25.6)])
 def test_normal_data(m: int, limit: float) -> None:
     q, errors = even_quantiles(m), []
-    for seed in range(15):
+    for seed in range(60):
         values = np.random.default_rng(seed).normal(0, 5, 1000)
         view = dpq.ArrayView(values, default_grid(REAL, (-100, 100)))
         release = ApproximateQuantiles(q=tuple(q), budget=PureDP(epsilon=1.0)).release(

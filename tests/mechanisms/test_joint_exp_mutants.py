@@ -11,6 +11,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.kernels import draws, joint
 from dpquantiles.kernels.gaps import OpenGaps
+from dpquantiles.kernels.places import End
 from dpquantiles.mechanisms import joint_exp, joint_exp_law
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, runs
@@ -72,14 +73,14 @@ def beyond_outside_the_window(patch: Patch) -> None:
 
 def beyond_for_nothing(patch: Patch) -> None:
     """The way up to the end of the data is free for answers beyond it."""
-    original = joint.End.cost
+    original = End.cost
 
-    def cost(end: joint.End, errors: Any, count: int) -> Any:
+    def cost(end: End, errors: Any, count: int) -> Any:
         rises = count < len(end.tops) and np.isfinite(end.tops[count])
         last = np.maximum(errors, end.tops[count]) if rises else errors
         return original(end, errors, count) - (last - errors)
 
-    patch.setattr(joint.End, "cost", cost)
+    patch.setattr(End, "cost", cost)
 
 
 def never_beyond_from_the_floor(patch: Patch) -> None:

@@ -120,8 +120,7 @@ def test_a_window_may_fill_the_most_states(neighbors: str, monkeypatch: pytest.M
     mechanism = JointExp(
         q=Q, budget=privacy.budget(epsilon=1.0, neighbors=neighbors), reach=40, size=size
     )
-    # Under add-remove the axis also has room for sizes that are off by 2R.
-    states = 3 * (81 if neighbors == "swap" else 161)
+    states = 3 * 81
     monkeypatch.setattr(joint_exp, "MOST_STATES", states)
     demanded(mechanism)
     monkeypatch.setattr(joint_exp, "MOST_STATES", states - 1)

@@ -66,7 +66,7 @@ def test_the_table_has_what_was_asked_for() -> None:
     assert "kind 'pure'" in plan.left_out["app_ind_exp"]
     plain = json.loads(plan.to_json())
     assert plain["table"][0]["mechanism"] == plain["best"] == plan.best.mechanism
-    assert "evenly spread over 0.5 of the bounds" in plain["assumption"]
+    assert "evenly spread over 0.473 of the bounds" in plain["assumption"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.kernels.gaps import OpenGaps, open_gaps
-from dpquantiles.kernels.places import Ints, Places
+from dpquantiles.kernels.places import End, Ints, Places
 from dpquantiles.kernels.scans import Decay
 
 
@@ -32,29 +32,6 @@ class Masses(NamedTuple):
     """g: the answer enters a gap between two atoms at this step; its point is not yet chosen."""
     repeated: Floats
     """The part of G (8) in which an earlier answer lies in the same gap."""
-
-
-class End(NamedTuple):
-    """How paths end: some answers may lie beyond all records, and then the data end."""
-
-    surplus: int | Ints
-    """E of (1): the error at the end of the data."""
-    most: int
-    """S of (1): the most that the way from the last answer to the end of the data costs."""
-    tops: Floats
-    """By step, the least error of an answer beyond all records; inf if there can be none."""
-
-    @property
-    def counts(self) -> list[int]:
-        """How many answers may lie on the grid, if all others lie beyond all records."""
-        m = len(self.tops)
-        return [*(count for count in range(m) if np.isfinite(self.tops[count]).any()), m]
-
-    def cost(self, errors: int | Ints, count: int) -> Floats:
-        """The cost of the way from cut `count`, the last on the grid, to the end of the data."""
-        last = errors if count == len(self.tops) else np.maximum(errors, self.tops[count])
-        way = np.minimum(np.abs(last - self.surplus), self.most)
-        return np.asarray(last - errors + way, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 A rank is a cut between two neighboring records, `below` and `above`. An atom is a grid point with
 records on it. Kernels work on these places, so they need not know how records were mapped to a
-grid.
+grid. What lies beyond all records is the `End`.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 class Places(NamedTuple):
@@ -61,3 +62,26 @@ class Places(NamedTuple):
     def at(self, cells: slice) -> "Places":
         """The same for some cells of the last axis."""
         return Places(*(array[..., cells] for array in self))
+
+
+class End(NamedTuple):
+    """How paths end: some answers may lie beyond all records, and then the data end."""
+
+    surplus: int | Ints
+    """E of (1): the error at the end of the data."""
+    most: int
+    """S of (1): the most that the way from the last answer to the end of the data costs."""
+    tops: Floats
+    """By step, the least error of an answer beyond all records; inf if there can be none."""
+
+    @property
+    def counts(self) -> list[int]:
+        """How many answers may lie on the grid, if all others lie beyond all records."""
+        m = len(self.tops)
+        return [*(count for count in range(m) if np.isfinite(self.tops[count]).any()), m]
+
+    def cost(self, errors: int | Ints, count: int) -> Floats:
+        """The cost of the way from cut `count`, the last on the grid, to the end of the data."""
+        last = errors if count == len(self.tops) else np.maximum(errors, self.tops[count])
+        way = np.minimum(np.abs(last - self.surplus), self.most)
+        return np.asarray(last - errors + way, dtype=np.float64)

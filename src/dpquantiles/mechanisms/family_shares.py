@@ -234,21 +234,22 @@ def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, deca
 
     The first k answers lie on the grid, and b of them behind the last record of the member.
     """
-    axes, length, cells = strip.axes, strip.axes.length, strip.cells(core.high)
-    after = log_volumes(core.after, len(axes.targets))
-    at = np.clip(cells, 0, length - 1)
-    entering = [decay.algebra.logs(row[:, at[:, k]]) for k, row in enumerate(passed.entering)]
-    tails = []
+    axes, cells, m = strip.axes, strip.cells(core.high), len(strip.axes.targets)
+    after, factors = log_volumes(core.after, m), np.full((m, len(cells)), -math.inf)
     for k in passed.whole:
-        last, decays = cells[:, k - 1], decay.rate * (axes.targets[k - 1] - axes.targets)
-        tail = _before_gap(passed, k, last, decay) + volumes[k]
+        last, fade = cells[:, k - 1], decay.rate * (axes.targets[k - 1] - axes.targets)
         end = np.where(last >= 0, -decay.rate * axes.end.cost(axes.start + last, k), -math.inf)
         for b in range(1, k + 1):
-            factor = end + after[:, b] + volumes[k - b + 1] - decays[k - b]
-            factor = np.where(cells[:, k - b] < length, factor, -math.inf)
-            np.logaddexp(tail, entering[k - b] + factor, out=tail)
-        tails.append(tail)
-    return np.asarray(np.logaddexp.reduce(tails, axis=0).T)
+            factor = end + after[:, b] + volumes[k - b + 1] - fade[k - b]
+            np.logaddexp(factors[k - b], factor, out=factors[k - b])
+    factors[cells.T >= axes.length] = -math.inf
+    before = [_before_gap(passed, k, cells[:, k - 1], decay) + volumes[k] for k in passed.whole]
+    tails = np.logaddexp.reduce(before, axis=0)
+    at = np.clip(cells, 0, axes.length - 1)
+    for row in reversed(range(m)):
+        entering = decay.algebra.logs(passed.entering[row][:, at[:, row]])
+        np.logaddexp(tails, entering + factors[row], out=tails)
+    return np.asarray(tails.T)
 
 
 def _before_gap(passed: Passed, k: int, last: Ints, decay: Decay) -> Floats:

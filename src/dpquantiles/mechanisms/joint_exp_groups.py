@@ -18,11 +18,10 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
-from dpquantiles.kernels.joint import End
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
-from dpquantiles.kernels.places import Places
+from dpquantiles.kernels.places import End, Places
 from dpquantiles.kernels.scans import scan_depth
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
@@ -214,6 +213,7 @@ class Batch:
         """The masses of the forward pass."""
         return forward(self.columns, self.factors)
 
+    @cached_property
     def ends(self) -> dict[int, Floats]:
         """The mass of whole answers by the rank of the last cut, by how many lie on the grid."""
         return {count: self._ends(count) for count in self.end.counts}
@@ -229,20 +229,20 @@ class Batch:
 
     def log_window(self) -> Floats:
         """The log mass of all answers whose path is inside, by group."""
-        whole = np.concatenate(list(self.ends().values())).sum(axis=0)
+        whole = np.concatenate(list(self.ends.values())).sum(axis=0)
         return np.asarray(np.log(whole) - math.log(self.factors.one))
 
     def draw(self, bits: Bits) -> Ints:
         """The steps of all answers: a row per quantile, a column per group."""
-        log_window, ends = self.log_window(), self.ends()
+        log_window = self.log_window()
         log_uniform = self.setting.log_floor + self.setting.log_volume
         from_floor = many_draws.choose_first_of_logs(
             bits, np.full(len(log_window), log_uniform), log_window
         )
         answers = np.full((self.columns.steps, len(log_window)), self.points)
         window, stop = np.flatnonzero(~from_floor), 0
-        drawn = many_draws.weighted(bits, np.concatenate(list(ends.values()))[:, window])
-        for count, masses in ends.items():
+        drawn = many_draws.weighted(bits, np.concatenate(list(self.ends.values()))[:, window])
+        for count, masses in self.ends.items():
             start, stop = stop, stop + len(masses)
             here = (drawn >= start) & (drawn < stop)
             self._walk(count, window[here], drawn[here] - start, bits, answers)

@@ -18,8 +18,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.joint import Axes, End, Masses, WalkBack, ends, forward
-from dpquantiles.kernels.places import Ints, Places
+from dpquantiles.kernels.joint import Axes, Masses, WalkBack, ends, forward
+from dpquantiles.kernels.places import End, Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.mechanism import steps_of, values_in_order
 from dpquantiles.views import Demand, SortedView

@@ -2,7 +2,8 @@
 
 The masses and walks are those of the kernels for many data sets. A plan has nothing to protect. So
 masses are rescaled at every step, and small ones may underflow. The axis of errors is only as long
-as needed: it is lengthened until draws stay away from its ends.
+as needed: it is lengthened until draws stay away from its ends. No answer lies beyond all records,
+because the sizes of plans are right.
 """
 
 import math

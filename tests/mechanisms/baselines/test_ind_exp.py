@@ -30,13 +30,17 @@ def single_chances(
 ) -> list[float]:
     """One quantile: a set distance, an exponential, a sum."""
     target, weights = round(q * nu), []
-    for o in range(points):
+    for o in range(points if swap else points + 1):
         cuts = range(sum(x < o for x in records), sum(x <= o for x in records) + 1)
         if swap:
             weights.append(math.exp(-epsilon / 2 * min(abs(r - target) for r in cuts)))
         else:
+            beyond = range(len(records), len(records) + nu + 1)
+            cuts = cuts if o < points else beyond
             blocks = (abs(r - target) + abs(len(records) - r - (nu - target)) for r in cuts)
             weights.append(math.exp(-epsilon / 2 * min(blocks)))
+    # What lies beyond all records is released as the last point.
+    weights[points - 1 :] = [sum(weights[points - 1 :])]
     return [weight / sum(weights) for weight in weights]
 
 
