@@ -242,7 +242,7 @@ def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, deca
         for b in range(1, k + 1):
             factor = end + after[:, b] + volumes[k - b + 1] - fade[k - b]
             np.logaddexp(factors[k - b], factor, out=factors[k - b])
-    factors[cells.T >= axes.length] = -math.inf
+    factors = np.where((cells < axes.length).T, factors, -math.inf)
     before = [_before_gap(passed, k, cells[:, k - 1], decay) + volumes[k] for k in passed.whole]
     tails = np.logaddexp.reduce(before, axis=0)
     at = np.clip(cells, 0, axes.length - 1)
