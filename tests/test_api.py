@@ -277,7 +277,7 @@ def test_other_bits_carry_none_and_say_why() -> None:
         assert release.guarantee is None
         assert release.note == entropy.SEEDED_NOTE
         assert json.loads(release.to_json())["guarantee"] is None
-        assert "no privacy guarantee" in str(release)
+        assert "No privacy guarantee" in str(release)
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])

@@ -122,7 +122,7 @@ def test_json_and_words() -> None:
     again = dpq.GroupedRelease.from_json(release.to_json())
     assert again == release
     assert json.loads(release.to_json())["groups"][0]["key"] == ["Kent"]
-    assert "2 quantiles of 3 groups by county" in str(release)
+    assert str(release).split()[:4] == ["county", "0.5", "0.1", "Kent"]
     assert "<table" in release._repr_html_()
     assert isinstance(again.to_frame(backend="pyarrow"), pa.Table)
     with pytest.raises(KeyError):
@@ -223,7 +223,7 @@ def test_descriptions(library: str) -> None:
     assert list(found.columns()) == ["q", "age", "year"]
     assert dpq.Description.from_json(found.to_json()) == found
     assert "<table" in found._repr_html_()
-    assert "5 quantiles of age, year" in str(found)
+    assert str(found).split()[:4] == ["q", "age", "year", "0.05"]
 
 
 def test_data_never_raise() -> None:

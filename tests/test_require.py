@@ -170,6 +170,17 @@ def test_percentages_are_hundredths() -> None:
     assert require.percentages(p=50) == (0.5,)
     with pytest.raises(ValueError, match=r"^p must lie between 0 and 100, got 100\.5$"):
         require.percentages(p=100.5)
+    for few in ([0.5, 0.9], 0.5, [0, 0.5, 1], np.array([0.25])):
+        with pytest.raises(
+            ValueError, match=r"^p must be percentages, got 0\.[259]+, which is less"
+        ):
+            require.percentages(p=few)
+    with pytest.raises(
+        ValueError, match=r"write 50, and if 0.5 percent is meant, use quantiles\(d"
+    ):
+        require.percentages(p=0.5)
+    for meant in ([0.1, 99.9], [0, 1], 1, [0.5, 50]):
+        require.percentages(p=meant)
     with pytest.raises(TypeError, match=r"^p must be numbers between 0 and 100, got 'deciles'"):
         require.percentages(p="deciles")
 

@@ -262,6 +262,10 @@ def percentiles(
 
 
 def percentiles(data: Any, p: float | Iterable[float], **options: Any) -> Release | GroupedRelease:
-    """Private percentiles, `p` between 0 and 100; options as in `quantiles`."""
+    """Private percentiles, `p` between 0 and 100; options as in `quantiles`.
+
+    The median is 50. Fractions of a percent alone, such as [0.5, 0.9], are refused, because they
+    look like quantiles; for half a percent use `quantiles(data, [0.005])`.
+    """
     release: Release | GroupedRelease = quantiles(data, require.percentages(p=p), **options)
     return release

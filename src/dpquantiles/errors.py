@@ -26,6 +26,12 @@ class InvalidType(PublicError, TypeError):
     """A public parameter, or a column, has a type that does not fit."""
 
 
+class NotReleased(PublicError, KeyError):
+    """A result was looked up by something that is not in it; the message lists what is."""
+
+    __str__ = Exception.__str__  # that of KeyError would put the message in quotes
+
+
 class MissingBackend(PublicError, ImportError):
     """The request needs an optional library; the message names the extra to install."""
 

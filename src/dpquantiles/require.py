@@ -124,8 +124,21 @@ def quantiles(**parameter: object) -> tuple[float, ...]:
 
 
 def percentages(**parameter: object) -> tuple[float, ...]:
-    """Numbers in [0, 100] as quantiles."""
-    return tuple(number / 100 for number in _numbers(*_single(parameter), 100))
+    """Numbers in [0, 100] as quantiles.
+
+    Fractions of one percent alone are refused, because most people who write 0.5 want the median,
+    and a release of something else is paid for too.
+    """
+    name, value = _single(parameter)
+    numbers = _numbers(name, value, 100)
+    fraction = next((number for number in numbers if not number.is_integer()), None)
+    if fraction is not None and max(numbers) <= 1:
+        raise InvalidValue(
+            f"{name} must be percentages, got {fraction:g}, which is less than one percent; for "
+            f"the percentile {100 * fraction:g} write {100 * fraction:g}, and if {fraction:g} "
+            f"percent is meant, use quantiles(data, [{fraction / 100:g}])"
+        )
+    return tuple(number / 100 for number in numbers)
 
 
 def column_name(**parameter: object) -> str:

@@ -24,6 +24,7 @@ from dpquantiles.sources.source import (
     open_whole,
     pinned_columns,
 )
+from dpquantiles.sources.tables import BACKENDS
 from dpquantiles.sources.units import require_units
 from dpquantiles.views import SortedSteps, SortedView, filled, stand_in
 
@@ -64,9 +65,15 @@ def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None
             entry.record(result)
         if entry.recorded is not None:  # what is handed over is what was written down
             result = results.from_dict(entry.recorded)
-    if isinstance(result, Release) or opened.table is None:
-        return result
-    return replace(result, backend=backend_of(opened.table))
+    return replace(result, backend=_library(job, opened))
+
+
+def _library(job: Job, opened: Opened) -> str | None:
+    """The library for frames of the result: that of the table, or of a column by itself."""
+    if opened.table is not None:
+        return backend_of(opened.table)
+    name = type(job.data).__module__.partition(".")[0]
+    return name if name in BACKENDS else None
 
 
 def open_job(job: Job) -> tuple[Opened, Grouping | None]:

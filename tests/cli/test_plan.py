@@ -17,7 +17,7 @@ def test_a_plan_shows_tables_a_picture_and_its_assumption(run: Command) -> None:
     assert done.code == 0
     for words in (
         "for 3 quantiles of 2,000 records at epsilon = 1",
-        "evenly spread over 0.5 of the bounds",
+        "evenly spread over 0.473 of the bounds",
         "joint_exp (auto)",
         "Error against budget",
         "epsilon = 0.1",
@@ -39,7 +39,7 @@ def test_a_dry_run_shows_the_mechanism_that_was_asked_for(run: Command, tmp_path
 
 
 def test_a_plan_as_json(run: Command) -> None:
-    plain = run(*PLAN, "--rho", "0.5", "--json").json
+    plain = run(*PLAN, "--rho", "0.5", "--format", "json").json
     assert plain["budget"]["rho"] == 0.5
     assert plain["size"] == 2000
     assert len(plain["table"][0]["bound95"]) == 3
@@ -57,7 +57,7 @@ def test_a_plan_draws_itself(run: Command, tmp_path: Path) -> None:
 
 
 def test_the_smallest_epsilon_is_found(run: Command) -> None:
-    done = run(*PLAN, "--rank-error", "0.01", "--json")
+    done = run(*PLAN, "--rank-error", "0.01", "--format", "json")
     assert done.code == 0
     assert "is the smallest" in done.err
     bounds = next(r for r in done.json["table"] if r["mechanism"] == done.json["auto"]["mechanism"])
@@ -65,7 +65,7 @@ def test_the_smallest_epsilon_is_found(run: Command) -> None:
 
 
 def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
-    rest = ("--size", "100", "-q", "median", "-e", "1", "--json")
+    rest = ("--size", "100", "-q", "median", "-e", "1", "--format", "json")
     assert run("plan", "--bounds", "0", "120", *rest).json["grid"]["points"] == 121
     assert run("plan", "--bounds", "0.0", "120.0", *rest).json["grid"]["points"] > 2**30
     assert (

@@ -54,6 +54,7 @@ def test_plain_text_when_asked(run: Command, table: Path) -> None:
         ("0.9,median,quartiles", [0.9, 0.5, 0.25, 0.75]),
         (" 0.5 , 0.1 ", [0.5, 0.1]),
         ("1e-2", [0.01]),
+        ("p50,P99.9, p0.5", [0.5, 0.999, 0.005]),
     ],
 )
 def test_quantiles(run: Command, table: Path, text: str, q: list[float]) -> None:
@@ -71,6 +72,39 @@ def test_negative_bounds(run: Command, table: Path) -> None:
     grid = done.json["provenance"]["grid"]
     assert (grid["lower"], grid["upper"]) == (-180, 1440)
     assert all(-180 <= value <= 1440 for value in done.json["values"])
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("--bounds", "-180,1440"),
+        ("--bounds", "-180 1440"),
+        ("--bounds", "(-180, 1440)"),
+        ("--bounds=-180,1440",),
+        ("--bounds=-180", "1440"),
+    ],
+)
+def test_bounds_as_people_type_them(run: Command, table: Path, typed: tuple[str, ...]) -> None:
+    before = run("release", *typed, table, "-c", "change", "-q", "0.5", "-e", 1)
+    after = run("release", table, "-c", "change", "-q", "0.5", *typed, "-e", 1)
+    last = run("release", table, "-c", "change", "-q", "0.5", "-e", 1, *typed)
+    for done in (before, after, last):
+        grid = done.json["provenance"]["grid"]
+        assert (grid["lower"], grid["upper"]) == (-180, 1440)
+
+
+def test_bounds_of_points_in_time_have_blanks_of_their_own(run: Command, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *["2024-01-01 10:00"] * 200, ""]))
+    bounds = ("--bounds", "2024-01-01 00:00", "2024-01-02 00:00")
+    done = run("release", path, "-c", "x", "--type", "datetime", *bounds, "-q", "0.5", "-e", 20)
+    assert done.json["provenance"]["grid"]["upper"] == "2024-01-02T00:00:00"
+
+
+@pytest.mark.parametrize("size", ["1000000", "1_000_000", "1e6", "1E+6", "1000000.0"])
+def test_numbers_of_records_as_people_type_them(run: Command, size: str) -> None:
+    plan = ("plan", "-q", "p50", "-e", 1, "--bounds", "0,120", "-f", "json")
+    assert run(*plan, "--size", size).json["size"] == 1_000_000
 
 
 def test_resolution(run: Command, table: Path) -> None:

@@ -79,7 +79,7 @@ def test_it_is_released_by_group_and_with_intervals() -> None:
 
 @pytest.mark.usefixtures("entry")
 def test_commands_list_and_take_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["mechanisms", "--json"]) == 0
+    assert main(["mechanisms", "--format", "json"]) == 0
     listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
     assert listed[NAME]["when"] == "an example"
     file = tmp_path / "ages.csv"

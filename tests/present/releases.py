@@ -48,8 +48,10 @@ EVERY_TYPE = [
     release([dt.date.min, dt.date.max], "date"),
     release([dt.date(2013, 2, 5), dt.date(2013, 2, 6)], "date"),
     release([dt.datetime(2024, 1, 1, 6, 15), dt.datetime(2024, 1, 1, 18)], "datetime"),
-    release([dt.datetime(2024, 1, 1, tzinfo=ZONE), dt.datetime(2026, 1, 1, tzinfo=ZONE)]),
-    release([dt.datetime(2024, 1, 1, 0, 0, 0, 5), dt.datetime(2024, 1, 1, 0, 0, 0, 6)]),
+    release(
+        [dt.datetime(2024, 1, 1, tzinfo=ZONE), dt.datetime(2026, 1, 1, tzinfo=ZONE)], "datetime"
+    ),
+    release([dt.datetime(2024, 1, 1, 0, 0, 0, 5), dt.datetime(2024, 1, 1, 0, 0, 0, 6)], "datetime"),
     release([dt.timedelta(seconds=-3), dt.timedelta(hours=30)], "timedelta"),
     release([dt.timedelta(microseconds=1), dt.timedelta(microseconds=3)], "timedelta"),
     release([7, 7, 7]),

@@ -11,7 +11,7 @@ from tests.present.releases import EVERY_TYPE, release, with_intervals
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=lambda shown: f"{len(shown)} {shown.type}")
 def test_every_type_is_well_formed(shown: Release) -> None:
     root = ElementTree.fromstring(html(shown))
     assert len(root.findall(".//tbody/tr")) == len(shown.values)
@@ -19,13 +19,16 @@ def test_every_type_is_well_formed(shown: Release) -> None:
     assert len(dots) == (len(shown.values) if len(shown.values) > 1 else 0)
     for dot in dots:
         assert 0 <= float(dot.attrib["cx"]) <= 440
-        assert 0 <= float(dot.attrib["cy"]) <= 230
+        assert 30 <= float(dot.attrib["cy"]) <= 208
 
 
-def test_larger_values_stand_higher() -> None:
+def test_larger_values_stand_to_the_right_and_larger_quantiles_higher() -> None:
     root = ElementTree.fromstring(html(release([1, 2, 4], q=(0.2, 0.5, 0.8))))
-    heights = [float(dot.attrib["cy"]) for dot in root.findall(f".//{SVG}circle")]
-    assert heights == sorted(heights, reverse=True)
+    dots = root.findall(f".//{SVG}circle")
+    across = [float(dot.attrib["cx"]) for dot in dots]
+    assert across[2] - across[1] == pytest.approx(2 * (across[1] - across[0]), abs=0.2)
+    heights = [float(dot.attrib["cy"]) for dot in dots]
+    assert heights == pytest.approx([30 + 178 * (1 - q) for q in (0.2, 0.5, 0.8)], abs=0.1)
 
 
 def test_answers_in_any_order_are_joined_in_the_order_of_quantiles() -> None:
@@ -68,17 +71,17 @@ def test_intervals_have_columns_and_bars(ends: tuple[float | None, float | None]
         "upper",
     ]
     assert [cell.text for cell in root.findall(".//tbody/tr[2]/td")] == ["0.5", "2", "1", "4"]
-    bars = root.findall(f".//{SVG}line[@class='interval']")
+    bars = root.findall(f".//{SVG}polyline[@class='interval']")
     dots = root.findall(f".//{SVG}circle")
     assert len(bars) == len(dots) == 3
-    heights = []
+    spans = []
     for bar, dot in zip(bars, dots, strict=True):
-        assert bar.attrib["x1"] == bar.attrib["x2"] == dot.attrib["cx"]
-        low, high = float(bar.attrib["y1"]), float(bar.attrib["y2"])
-        assert 0 <= high <= float(dot.attrib["cy"]) <= low <= 230
-        heights.append((low, high))
+        (left, height), (right, same) = (end.split(",") for end in bar.attrib["points"].split())
+        assert height == same == dot.attrib["cy"]
+        assert 0 <= float(left) <= float(dot.attrib["cx"]) <= float(right) <= 440
+        spans.append((left, right))
     # The open ends are cut off where the picture ends, however far they go.
-    assert heights[0] == (float(dots[0].attrib["cy"]), float(dots[1].attrib["cy"]))
+    assert spans[0] == (dots[0].attrib["cx"], dots[1].attrib["cx"])
     assert "Each interval holds the quantile of the data" in html(shown)
 
 

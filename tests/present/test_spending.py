@@ -64,6 +64,24 @@ def test_labels_do_not_stand_on_each_other() -> None:
     assert sorted(placed) == [10.0, 50.0, 64.0, 78.0]
 
 
+def test_charges_within_a_second_have_labels_that_keep_apart(tmp_path: Path) -> None:
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    moments = iter(start + dt.timedelta(microseconds=k) for k in range(9))
+    ledger = Ledger(tmp_path / "budget.db", epsilon=4.0, clock=lambda: next(moments))
+    for _ in range(2):
+        ledger.charge(PureDP(epsilon=1.0), dataset="pay")
+    root = ElementTree.fromstring(spending.svg(ledger))
+    labels = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert sum("2026-01-01" in label for label in labels) == 1
+
+
+def test_long_names_fit_in_80_columns(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "budget.db", epsilon=4.0)
+    for k in range(3):
+        ledger.charge(PureDP(epsilon=1 / 3), dataset=f"{k}" * 99, unit="somebody" * 9)
+    assert max(map(len, spending.text(ledger).splitlines())) <= 80
+
+
 def test_an_empty_ledger_has_a_picture_too(tmp_path: Path) -> None:
     empty = Ledger(tmp_path / "budget.db", rho=1.0)
     assert "Nothing has been charged yet." in spending.text(empty)

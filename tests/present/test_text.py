@@ -7,8 +7,8 @@ import pytest
 
 from dpquantiles.intervals import Intervals
 from dpquantiles.present import releases
-from dpquantiles.present.chart import ticks
 from dpquantiles.present.tables import LINE
+from dpquantiles.present.ticks import ticks
 from dpquantiles.results import Release
 from dpquantiles.sources.cells import parse
 from tests.present.releases import EVERY_TYPE, release, with_intervals
@@ -28,7 +28,7 @@ def test_a_release_as_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=lambda shown: f"{len(shown)} {shown.type}")
 @pytest.mark.parametrize("width", [40, 80])
 def test_prose_and_picture_fit_the_width(shown: Release, width: int) -> None:
     lines = releases.text(shown, width).splitlines()
@@ -37,7 +37,7 @@ def test_prose_and_picture_fit_the_width(shown: Release, width: int) -> None:
     assert all(len(line) <= width for line in lines[len(table) :])
 
 
-@pytest.mark.parametrize("shown", EVERY_TYPE, ids=str)
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=lambda shown: f"{len(shown)} {shown.type}")
 def test_csv_reads_back(shown: Release) -> None:
     rows = list(csv.reader(io.StringIO(releases.csv(shown))))
     assert rows[0] == ["q", "value"]
@@ -79,7 +79,6 @@ def test_open_ends_are_said_in_words_and_left_empty_in_csv() -> None:
         "0.5,0.25,-2.5,5.0",
         "0.75,5.0,0.25,",
     ]
-    assert "(0.25 or more)" in str(shown)
 
 
 def test_intervals_in_csv_read_back() -> None:

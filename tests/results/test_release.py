@@ -140,8 +140,10 @@ def test_a_release_is_a_sequence_and_an_array() -> None:
 
 
 def test_the_words_hold_answers_and_promise() -> None:
-    assert str(release(5, q=(0.25,))).startswith("q=0.25: 5 [1.5-differential privacy (pure; ")
-    assert str(release(5, q=(0.5,), guarantee=None, note="why")) == "q=0.5: 5 [why]"
+    shown = str(release(5, q=(0.25,)))
+    assert shown.split()[:4] == ["q", "value", "0.25", "5"]
+    assert "(pure differential privacy, epsilon = 1.5)" in " ".join(shown.split())
+    assert str(release(5, q=(0.5,), guarantee=None, note="why")).endswith("\n\nWhy.")
 
 
 def test_intervals_in_words_and_json() -> None:
@@ -155,12 +157,16 @@ def test_intervals_in_words_and_json() -> None:
         ends=(0, 9),
     )
     shown = release(5, q=(0.5,), ranks=ranks)
-    assert str(shown).startswith("q=0.5: 5 (3 to 7) [")
+    assert str(shown).split()[:8] == ["q", "value", "lower", "upper", "0.5", "5", "3", "7"]
+    assert (shown.to_dict()["lower"], shown.to_dict()["upper"]) == ([3], [7])
+    open_ended = release(5, q=(0.5,), ranks=dataclasses.replace(ranks, lower=(None, 8)))
+    assert open_ended.to_dict()["lower"] == [None]
+    assert Release.from_json(open_ended.to_json()) == open_ended
     assert shown.interval() == ((3, 7),)
     assert shown.interval(0.999999) == ((0, 9),)
     assert shown.interval(of="population") == ((0, 9),)
     assert Release.from_json(shown.to_json()) == shown
-    assert "ranks" not in release(5).to_dict()
+    assert not {"ranks", "lower", "upper"} & set(release(5).to_dict())
 
 
 def test_floats_are_exact() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import platform
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,10 +26,11 @@ from dpquantiles.results import Release
 from dpquantiles.version import __version__
 
 
-def mechanisms(as_json: options.AsJson = False) -> None:
+def mechanisms(format: options.PlainFormat = "text") -> None:
     """List the mechanisms: budgets, neighbors, cost, and when to use each."""
+    require.choice(options.PLAIN_FORMATS, format=format)
     profiles = {name: asdict(mechanism.profile) for name, mechanism in MECHANISMS.items()}
-    if as_json:
+    if format == "json":
         listing = [{"name": name, **profile} for name, profile in profiles.items()]
         screen.result(json.dumps(listing, indent=2))
     else:
@@ -68,7 +68,7 @@ What to try next:
 
     dpquantiles demo --epsilon 0.005        (more private, less exact)
     dpquantiles demo --save flights.csv     (the data, to work with)
-    dpquantiles release flights.csv --column arr_delay -q percentiles --epsilon 1\
+    dpquantiles release flights.csv -c arr_delay -q percentiles --epsilon 1\
 """
 
 Save = Annotated[
@@ -143,7 +143,7 @@ OPTIONAL = {
     "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
     "dask": ("dask", "tables of Dask"),
     "dp-accounting": ("accounting", "events for its accountants"),
-    "matplotlib": ("plot", "the figures of the benchmarks"),
+    "matplotlib": ("plot", "pictures by plot()"),
     "scipy": ("paper", "the experiments of the paper"),
 }
 """For each library, the extra that installs it, and its use."""
@@ -178,8 +178,8 @@ def _version(library: str) -> str | None:
 
 def _optional(library: str, extra: str, use: str) -> str:
     version = _version(library)
-    hint = "" if version else f" pip install 'dpquantiles[{extra}]'"
-    return f"{library:<14} {version or 'missing':<10} {use:<33}{hint}".rstrip()
+    hint = "" if version else f"\n{' ' * 28}pip install 'dpquantiles[{extra}]'"
+    return f"{library:<14} {version or 'missing':<10} {use}{hint}"
 
 
 def _verdict(name: str, failure: str) -> str:
@@ -213,13 +213,10 @@ CHECKS: dict[str, Callable[[], bool]] = {
 REFUTED = 1
 """The exit code when a claim does not hold."""
 
-FORMATS = ("table", "json")
-
 Full = Annotated[bool, option("--full/--quick", None, "Ten minutes of checks, or one.")]
 Names = Annotated[
     list[str] | None, option("--mechanism -m", "NAME", "Audit this one; several are allowed.")
 ]
-Format = Annotated[str, option("--format -f", "FORMAT", "How to write it: table, json.")]
 Output = Annotated[
     Path | None, option("--output -o", "FILE", "Write to this file, not to the screen.")
 ]
@@ -228,7 +225,7 @@ Output = Annotated[
 def audit(
     full: Full = False,
     mechanism: Names = None,
-    format: Format = "table",
+    format: options.PlainFormat = "text",
     output: Output = None,
 ) -> None:
     """Check the claims of the installed package; exit code 1 when one does not hold.
@@ -236,7 +233,7 @@ def audit(
     Exact laws over all neighbors of small data sets, sums of budgets, draws of real releases for
     two neighbors side by side, and hostile records. Example: dpquantiles audit -m joint_exp
     """
-    require.choice(FORMATS, format=format)
+    require.choice(options.PLAIN_FORMATS, format=format)
     with _bar() as progress:
         result = auditing.audit(mechanisms=mechanism, full=full, progress=progress)
     written = result.to_json() if format == "json" else audits.text(result, screen.width())
@@ -252,7 +249,7 @@ def audit(
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int, str], None] | None]:
     """On a terminal, a bar that shows how many checks are done."""
-    if not sys.stderr.isatty():
+    if not screen.shows_progress():
         yield None
         return
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))

@@ -33,7 +33,6 @@ def _describe(
 def _application(given: Sequence[str]) -> typer.Typer:
     """The application with all commands; for the version alone, no command is loaded."""
     app = typer.Typer(
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -49,8 +48,10 @@ def _add_commands(app: typer.Typer) -> None:
     from dpquantiles.cli.ledger import ledger
     from dpquantiles.cli.plan import plan
     from dpquantiles.cli.release import release
+    from dpquantiles.cli.show import show
 
     app.command()(release)
+    app.command()(show)
     app.command()(plan)
     app.add_typer(ledger, name="ledger")
     app.command()(mechanisms)
@@ -63,13 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     0: success. 1: a check of `doctor`, `audit` or `ledger verify` failed. 2: the call is wrong, and
-    the user can correct it. 3: too little budget is left. 130: Ctrl-C.
+    the user can correct it. 3: too little budget is left. 4: a release was made and printed, but a
+    file could not be written. 130: Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen.accept_any_text()
+    screen.hush(False)
     try:
         code = get_command(_application(given)).main(
-            args=given or ["--help"], prog_name="dpquantiles", standalone_mode=False
+            args=_two_bounds(given) or ["--help"], prog_name="dpquantiles", standalone_mode=False
         )
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
@@ -85,6 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen.error(f"{error.format_message().rstrip('.')}; see {command} --help")
         return USAGE
     return code if isinstance(code, int) else 0
+
+
+def _two_bounds(given: Sequence[str]) -> list[str]:
+    """The arguments, with two values after --bounds also where they were typed as one: 0,100."""
+    rest, written = list(given), []
+    while rest:
+        written.append(rest.pop(0))
+        if written[-1].startswith("--bounds="):
+            name, _, pair = written.pop().partition("=")
+            written, rest = [*written, name], [pair, *rest]
+        if written[-1] == "--bounds" and rest and not re.match(r"[-+]?\d", "".join(rest[1:2])):
+            ends = re.split(r"\s*[,\s]\s*", rest[0].strip(" ()[]"))
+            rest = [*ends, *rest[1:]] if len(ends) == 2 and all(ends) else rest
+            written, rest = [*written, *rest[:2]], rest[2:]
+    return written
 
 
 def _as_typed(message: str) -> str:

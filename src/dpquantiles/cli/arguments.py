@@ -1,20 +1,35 @@
 """Arguments as values: each function turns text into a value, or raises an error that helps."""
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
 
 from dpquantiles import privacy, require
-from dpquantiles.errors import InvalidValue
+from dpquantiles.cli import screen
+from dpquantiles.errors import InvalidValue, MissingBackend
 from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
+
+PRINTED = ("text", "json", "csv", "md", "html", "svg")
+"""The formats that can be printed; files can have one more."""
+
+PARQUET, PARQUET_LIBRARIES = "parquet", ("pyarrow", "polars")
+SUFFIXES = {".txt": "text", **{f".{name}": name for name in (*PRINTED[1:], PARQUET)}}
+
+MOST_DIGITS = 1000
+"""Longer numbers would take long to become whole ones."""
 
 MOST_QUANTILES = 100_000
 """The most quantiles that one range may stand for."""
 
 
 def quantiles(text: str) -> tuple[float, ...]:
-    """Numbers, names and ranges, separated by commas; each quantile once."""
+    """Numbers, percentiles, names and ranges, separated by commas; each quantile once."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     return require.quantiles(q=list(dict.fromkeys(q for item in items for q in _item(item))))
 
@@ -22,10 +37,18 @@ def quantiles(text: str) -> tuple[float, ...]:
 def _item(text: str) -> Iterator[float]:
     if ":" in text:
         yield from _range(text)
+    elif re.fullmatch(r"[pP][\d.]+", text):
+        yield float(_decimal(text[1:]) / 100)
     elif text[0].isalpha() and parse(text, "float") is None:
         yield from require.quantiles(q=text)
     else:
-        yield float(_decimal(text))
+        number = _decimal(text)
+        if number.is_finite() and 1 < number <= 100:
+            raise InvalidValue(
+                f"q must lie between 0 and 1, got {text}; the percentile is p{text}, which is "
+                f"{number / 100:f} as a quantile"
+            )
+        yield float(number)
 
 
 def _decimal(text: str) -> Decimal:
@@ -33,8 +56,8 @@ def _decimal(text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         raise InvalidValue(
-            f"q must be numbers between 0 and 1, names or ranges, separated by commas, "
-            f"got {text!r}; for example 0.25,0.5,0.75 or deciles or 0.1:0.9:0.1"
+            f"q must be numbers between 0 and 1, percentiles, names or ranges, separated by "
+            f"commas, got {text!r}; for example 0.25,0.5,0.75 or p99.9 or deciles or 0.1:0.9:0.1"
         ) from None
 
 
@@ -90,8 +113,72 @@ def number(parameter: str, text: str, example: str) -> float:
 
 
 def whole(parameter: str, text: str) -> int:
-    """A whole number."""
+    """A whole number, which may be written as 1000000, 1_000_000 or 1e6."""
     try:
-        return int(text)
-    except ValueError:
-        raise InvalidValue(f"{parameter} must be a whole number, got {text!r}") from None
+        number = Decimal(text)
+        if number.is_finite() and number.adjusted() <= MOST_DIGITS and number == int(number):
+            return int(number)
+    except InvalidOperation:
+        pass
+    raise InvalidValue(f"{parameter} must be a whole number, got {text!r}")
+
+
+class Outputs(NamedTuple):
+    """Where a result goes: to stdout in one format, or not at all, and to files by format."""
+
+    printed: str | None
+    files: Mapping[Path, str]
+
+
+def outputs(
+    format: str | None,
+    output: Sequence[Path] | None,
+    plot: Path | None,
+    *,
+    force: bool,
+    inputs: Iterable[object],
+) -> Outputs:
+    """Outputs that can be written; the files that a result is made from are never written over."""
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise InvalidValue(f"plot must end in .svg, got '{plot}'; for other formats use -o")
+    paths = [*(output or ()), *([] if plot is None else [plot])]
+    files = {path: _suffix_format(path) for path in paths}
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InvalidValue("output must name each file once")
+    own = {Path(str(name)).resolve() for name in inputs if name is not None}
+    for path in files:
+        if path.resolve() in own:
+            raise InvalidValue(f"output must not be a file that it is made from, got '{path}'")
+        _require_free(path, force=force)
+    if PARQUET in files.values() and not any(map(find_spec, PARQUET_LIBRARIES)):
+        raise MissingBackend("Parquet files need a library: pip install 'dpquantiles[pyarrow]'")
+    if format is not None:
+        return Outputs(require.choice(PRINTED, format=format), files)
+    return Outputs(None if output else "text" if screen.is_terminal() else "json", files)
+
+
+def _suffix_format(path: Path) -> str:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidValue(f"output must end in one of {', '.join(SUFFIXES)}, got '{path}'")
+    return SUFFIXES[path.suffix.lower()]
+
+
+def _require_free(path: Path, *, force: bool) -> None:
+    """Refuse a file that exists, and one that cannot be written."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write '{path}': it is a folder; name a file")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write '{path}': there is no folder '{path.parent}'")
+    try:
+        with beside(path).open("xb"):
+            pass
+        beside(path).unlink()
+    except OSError as error:
+        raise screen.unwritable(path, error) from None
+    if path.exists() and not force:
+        raise FileExistsError(f"'{path}' already exists; name another file, or add --force")
+
+
+def beside(path: Path) -> Path:
+    """The file that stands in for another one until it is complete."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")

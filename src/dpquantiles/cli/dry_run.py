@@ -82,7 +82,10 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
         if warnings:
             lines["Warns"] = " ".join(warnings["warnings"])
     if job.account is not None:
-        lines["Budget"] = _left(job)
+        fits = _fits(job)
+        lines["Budget"] = left(job) + (
+            "" if fits else "; a new request of this cost would be refused"
+        )
     told = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
     return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
 
@@ -96,15 +99,21 @@ def _missing(job: Job, column: GriddedColumn | None) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def _left(job: Job) -> str:
-    """The remaining budget, and whether the ledger would refuse a new request of this cost."""
+def left(job: Job) -> str:
+    """The remaining budget of a job with an account."""
     assert job.account is not None
     ledger, unit = job.account.ledger, job.units.column or RECORD
+    rest = ledger.remaining(job.account.dataset, part=job.account.part, unit=unit)
+    measure, budget = ledger.budget.measure, entries.words(ledger.budget)
+    return f"{measure} = {entries.digits(rest)} remains of {budget}"
+
+
+def _fits(job: Job) -> bool:
+    """Whether the ledger would grant a new request of this cost."""
+    assert job.account is not None
     dataset, part = job.account.dataset, job.account.part
-    left = entries.digits(ledger.remaining(dataset, part=part, unit=unit))
-    remains = f"{ledger.budget.measure} = {left} remains of {entries.words(ledger.budget)}"
-    fits = ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
-    return remains if fits else f"{remains}; a new request of this cost would be refused"
+    unit = job.units.column or RECORD
+    return job.account.ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
 
 
 def _counted(number: int | None, noun: str) -> str | None:

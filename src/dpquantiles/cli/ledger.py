@@ -36,9 +36,10 @@ Plot = Annotated[
 Head = Annotated[
     str | None, option("--head", "HASH", "A hash noted before: it must still be there.")
 ]
-Format = Annotated[str, option("--format", "NAME", "json or csv.")]
-
 EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Ledger.to_csv}
+Format = Annotated[
+    str, option("--format -f", "NAME", "How to print it: json or csv.", options.OUTPUT, EXPORTS)
+]
 
 
 @ledger.command()

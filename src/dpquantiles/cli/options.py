@@ -1,20 +1,51 @@
-"""The options that commands share, with their help."""
+"""The options that commands share, with their help, and the panels that the help shows them in."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dpquantiles.cli.arguments import PRINTED
+from dpquantiles.intervals import SUBJECTS
+from dpquantiles.kinds import BY_NAME
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.planner import AUTO
+from dpquantiles.privacy import Neighbors
+from dpquantiles.require import NAMED_QUANTILES
+from dpquantiles.views import MISSING_POLICIES
 
-def option(flags: str, metavar: str | None, help: str) -> Any:
-    """An option, from its flags with blanks between, the placeholder of its value, and its help."""
-    return typer.Option(*flags.split(), metavar=metavar, help=help)
+DATA, ANSWERS, PRIVACY = "Data", "Answers", "Privacy"
+GROUPS, LEDGER, OUTPUT = "Groups and people", "Ledger", "Output"
+
+
+def option(
+    flags: str,
+    metavar: str | None,
+    help: str,
+    panel: str | None = None,
+    choices: Iterable[str] = (),
+) -> Any:
+    """An option, from its flags with blanks between, the placeholder of its value, and its help.
+
+    Shells complete the choices.
+    """
+    names = [str(name) for name in choices]
+    return typer.Option(
+        *flags.split(),
+        metavar=metavar or "",
+        help=help,
+        rich_help_panel=panel,
+        autocompletion=(lambda incomplete: [n for n in names if n.startswith(incomplete)])
+        if names
+        else None,
+    )
 
 
 File = Annotated[
     str | None,
     typer.Argument(
-        metavar="[FILE]",
+        metavar="FILE",
         help="A .csv or .parquet file, a pattern ('data/*.parquet') or an address (https://..., "
         "s3://...); patterns and addresses are read through DuckDB.",
         show_default=False,
@@ -22,10 +53,11 @@ File = Annotated[
 ]
 Sql = Annotated[
     str | None,
-    option("--sql", "SELECT", "In place of a file: the result of this query, by DuckDB."),
+    option("--sql", "SELECT", "In place of a file: the result of this query, by DuckDB.", DATA),
 ]
 Database = Annotated[
-    str | None, option("--database", "FILE", "With --sql: a DuckDB database, opened read-only.")
+    str | None,
+    option("--database", "FILE", "With --sql: a DuckDB database, opened read-only.", DATA),
 ]
 DryRun = Annotated[
     bool,
@@ -33,16 +65,19 @@ DryRun = Annotated[
         "--dry-run",
         None,
         "Show what would be read, what it would cost and how accurate it would be; read no record.",
+        OUTPUT,
     ),
 ]
-Column = Annotated[str, option("--column -c", "NAME", "The column.")]
+Column = Annotated[str, option("--column -c", "NAME", "The column.", DATA)]
 Quantiles = Annotated[
     list[str],
     option(
         "-q --quantiles",
         "LIST",
-        "Numbers between 0 and 1 (0.25,0.5,0.75), names (median, quartiles, deciles, "
-        "percentiles) or ranges (0.1:0.9:0.1).",
+        "Numbers between 0 and 1 (0.25,0.5,0.75), percentiles (p50,p99.9), names (median, "
+        "quartiles, deciles, percentiles) or ranges (0.1:0.9:0.1).",
+        ANSWERS,
+        NAMED_QUANTILES,
     ),
 ]
 Epsilon = Annotated[
@@ -51,14 +86,16 @@ Epsilon = Annotated[
         "--epsilon -e",
         "NUMBER",
         "The privacy budget, shared by all quantiles; smaller is more private.",
+        PRIVACY,
     ),
 ]
 Delta = Annotated[
     str | None,
-    option("--delta", "NUMBER", "With --epsilon, for (epsilon, delta) mechanisms: 1e-6."),
+    option("--delta", "NUMBER", "With --epsilon, for (epsilon, delta) mechanisms: 1e-6.", PRIVACY),
 ]
 Rho = Annotated[
-    str | None, option("--rho", "NUMBER", "In place of --epsilon: a budget in zCDP, such as 0.5.")
+    str | None,
+    option("--rho", "NUMBER", "In place of --epsilon: a budget in zCDP, such as 0.5.", PRIVACY),
 ]
 Bounds = Annotated[
     tuple[str, str] | None,
@@ -67,10 +104,12 @@ Bounds = Annotated[
         "LOW HIGH",
         "Where values may lie, known without looking at the data. Not needed, but they help "
         "when data are few.",
+        ANSWERS,
     ),
 ]
 Resolution = Annotated[
-    str | None, option("--resolution", "STEP", "The distance between neighboring answers: 0.5, 7d.")
+    str | None,
+    option("--resolution", "STEP", "The distance between neighboring answers: 0.5, 7d.", ANSWERS),
 ]
 Type = Annotated[
     str | None,
@@ -79,6 +118,8 @@ Type = Annotated[
         "NAME",
         "The column's type: int, float, bool, decimal, date, datetime, timedelta. By default "
         "the file tells; it counts as public.",
+        DATA,
+        BY_NAME,
     ),
 ]
 NeighborsName = Annotated[
@@ -87,6 +128,8 @@ NeighborsName = Annotated[
         "--neighbors",
         "NAME",
         "swap protects what a record holds, add-remove also whether it is there.",
+        PRIVACY,
+        Neighbors,
     ),
 ]
 Size = Annotated[
@@ -97,6 +140,7 @@ Size = Annotated[
         "Under add-remove, how many records there are, if that is public: answers are the "
         "quantiles at the ranks q times this number, also if it is wrong. Without it a fifth of "
         "epsilon buys a private count.",
+        DATA,
     ),
 ]
 Missing = Annotated[
@@ -106,6 +150,8 @@ Missing = Annotated[
         "POLICY",
         "What becomes of missing values: drop (the default), or lower, upper or a value, which "
         "stands in for them.",
+        DATA,
+        MISSING_POLICIES,
     ),
 ]
 Na = Annotated[
@@ -115,6 +161,7 @@ Na = Annotated[
         "TEXT",
         "A cell of CSV files that means a missing value, such as -999; may be given several times. "
         "Empty cells and those that are not of the column's type do in any case.",
+        DATA,
     ),
 ]
 By = Annotated[
@@ -124,6 +171,7 @@ By = Annotated[
         "NAME",
         "A column that divides the table into groups, each with its own quantiles; may be given "
         "several times.",
+        GROUPS,
     ),
 ]
 Keys = Annotated[
@@ -134,6 +182,7 @@ Keys = Annotated[
         "With --by, the groups to answer for, which must be public: a CSV file with the columns "
         "of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
         "add-remove), which selects groups at a part of the budget.",
+        GROUPS,
     ),
 ]
 Unit = Annotated[
@@ -143,15 +192,12 @@ Unit = Annotated[
         "NAME",
         "The column that names whom each row belongs to; all rows of one unit are protected "
         "together.",
+        GROUPS,
     ),
 ]
 MaxRowsPerUnit = Annotated[
     str | None,
-    option(
-        "--max-rows-per-unit",
-        "N",
-        "The most rows of a unit that count; 1 by default.",
-    ),
+    option("--max-rows-per-unit", "N", "The most rows of a unit that count: 1 by default.", GROUPS),
 ]
 Mechanism = Annotated[
     str,
@@ -159,6 +205,8 @@ Mechanism = Annotated[
         "--mechanism",
         "NAME",
         "The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists them.",
+        ANSWERS,
+        (AUTO, *MECHANISMS),
     ),
 ]
 Intervals = Annotated[
@@ -168,6 +216,7 @@ Intervals = Annotated[
         "LEVEL",
         "Intervals that hold each true quantile with this chance, such as 0.95; a third of the "
         "budget measures what they rest on.",
+        ANSWERS,
     ),
 ]
 IntervalsOf = Annotated[
@@ -176,22 +225,24 @@ IntervalsOf = Annotated[
         "--intervals-of",
         "NAME",
         "Whose quantiles they hold: data, or population, which covers sampling too.",
+        ANSWERS,
+        SUBJECTS,
     ),
 ]
 Seed = Annotated[
-    str | None, option("--seed", "N", "For tests only: a repeatable result, NOT private.")
-]
-Format = Annotated[
-    str | None, option("--format", "NAME", "text, json or csv. Default: text, json when piped.")
+    str | None, option("--seed", "N", "For tests only: a repeatable result, NOT private.", PRIVACY)
 ]
 LedgerFile = Annotated[
     Path | None,
     option(
-        "--ledger", "FILE", "Charge this ledger before the data are read; see dpquantiles ledger."
+        "--ledger",
+        "FILE",
+        "Charge this ledger before the data are read; see dpquantiles ledger.",
+        LEDGER,
     ),
 ]
 Dataset = Annotated[
-    str | None, option("--dataset", "NAME", "With --ledger, whose budget is charged.")
+    str | None, option("--dataset", "NAME", "With --ledger, whose budget is charged.", LEDGER)
 ]
 Part = Annotated[
     str | None,
@@ -199,6 +250,7 @@ Part = Annotated[
         "--part",
         "NAME=LABEL",
         "With --ledger, which disjoint part of the data set the file is: region=north.",
+        LEDGER,
     ),
 ]
 RequestId = Annotated[
@@ -208,6 +260,39 @@ RequestId = Annotated[
         "ID",
         "With --ledger, a name for this release: repeated with the same name, it is not charged "
         "again.",
+        LEDGER,
     ),
 ]
-AsJson = Annotated[bool, option("--json", None, "As JSON.")]
+Format = Annotated[
+    str | None,
+    option(
+        "--format -f",
+        "NAME",
+        "How to print it: text, json, csv, md, html or svg. Default: text on a terminal, json when "
+        "piped, nothing with -o.",
+        OUTPUT,
+        PRINTED,
+    ),
+]
+Output = Annotated[
+    list[Path] | None,
+    option(
+        "--output -o",
+        "FILE",
+        "Write it to this file, whose end tells the format: .json, .csv, .parquet, .md, .html, "
+        ".svg or .txt; may be given several times.",
+        OUTPUT,
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    option("--plot", "FILE", "Draw it to this SVG file, beside all other output.", OUTPUT),
+]
+Force = Annotated[bool, option("--force", None, "Write over files that exist.", OUTPUT)]
+Quiet = Annotated[
+    bool, option("--quiet", None, "No notes and no progress; warnings and errors stay.", OUTPUT)
+]
+PLAIN_FORMATS = ("text", "json")
+PlainFormat = Annotated[
+    str, option("--format -f", "NAME", "How to print it: text or json.", OUTPUT, PLAIN_FORMATS)
+]

@@ -21,9 +21,16 @@ from dpquantiles.written import grid_for, value
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """The types that the spelling of bounds may tell, in the order in which they are tried."""
 
-Size = Annotated[str, option("--size", "N", "How many records.")]
+Size = Annotated[str, option("--size", "N", "How many records: 10000, 1e6.", options.DATA)]
 Data = Annotated[
-    str, option("--data", "NAME", "What records are assumed to be: even, smooth, clustered, tied.")
+    str,
+    option(
+        "--data",
+        "NAME",
+        "What records are assumed to be: even, smooth, clustered, tied.",
+        options.DATA,
+        SHAPES,
+    ),
 ]
 Spread = Annotated[
     str | None,
@@ -31,6 +38,7 @@ Spread = Annotated[
         "--spread",
         "SHARE",
         "Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
+        options.DATA,
     ),
 ]
 RankError = Annotated[
@@ -40,10 +48,12 @@ RankError = Annotated[
         "SHARE",
         "In place of --epsilon: find the smallest one whose 95 % error is this share of the "
         "records, such as 0.01.",
+        options.PRIVACY,
     ),
 ]
 Plot = Annotated[
-    Path | None, option("--plot", "FILE", "Draw error against epsilon to this SVG file.")
+    Path | None,
+    option("--plot", "FILE", "Draw error against epsilon to this SVG file.", options.OUTPUT),
 ]
 
 
@@ -63,12 +73,15 @@ def plan(
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
-    as_json: options.AsJson = False,
+    format: options.PlainFormat = "text",
+    quiet: options.Quiet = False,
 ) -> None:
     """Show how accurate a release will be; reads no data and spends nothing.
 
     Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
     """
+    screen.hush(quiet)
+    require.choice(options.PLAIN_FORMATS, format=format)
     quantiles = arguments.quantiles(",".join(q))
     n = require.count(minimum=1, size=arguments.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
@@ -80,18 +93,18 @@ def plan(
     budget = arguments.budget(epsilon, delta, rho, neighbors)
     beside = arguments.intervals(intervals, intervals_of)
     result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
-    show(result, plot, as_json=as_json)
+    show(result, plot, format=format)
 
 
 def show(
-    shown: Plan, plot: Path | None = None, *, mechanism: str = AUTO, as_json: bool = False
+    shown: Plan, plot: Path | None = None, *, mechanism: str = AUTO, format: str = "text"
 ) -> None:
     """Show a plan, with one mechanism in detail and error against budget; or write it as JSON."""
     name = mechanism if mechanism in {estimate.mechanism for estimate in shown.table} else AUTO
     if plot is not None:
         screen.write(plot, plans.svg(shown, shown.curve(name)))
         screen.note(f"drew error against budget to '{plot}'")
-    if as_json:
+    if format == "json":
         screen.result(shown.to_json())
         return
     width = screen.width()

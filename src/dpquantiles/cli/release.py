@@ -1,7 +1,6 @@
 """`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,25 +8,20 @@ from contextlib import AbstractContextManager, contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
-from dpquantiles import entropy, require
+from dpquantiles import entropy
 from dpquantiles.cli import arguments, options, screen
-from dpquantiles.cli.dry_run import show_dry_run
+from dpquantiles.cli.dry_run import left, show_dry_run
+from dpquantiles.cli.outputs import deliver
 from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
-from dpquantiles.present import releases, words
+from dpquantiles.present import words
 from dpquantiles.privacy import Units
-from dpquantiles.results import GroupedRelease, Release, Result
+from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
 from dpquantiles.sources.files import Named
 from dpquantiles.sources.source import Opened
-
-FORMATS: dict[str, Callable[[Release | GroupedRelease], str]] = {
-    "text": lambda release: screen.apart(releases.text(release, screen.width())),
-    "json": Result.to_json,
-    "csv": releases.csv,
-}
 
 DELAY, PERIOD = 1.0, 0.1
 """The seconds before a progress bar appears, and between two updates."""
@@ -39,36 +33,42 @@ def release(
     file: options.File = None,
     sql: options.Sql = None,
     database: options.Database = None,
+    type: options.Type = None,
+    missing: options.Missing = None,
+    na: options.Na = None,
+    size: options.Size = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
+    neighbors: options.NeighborsName = "swap",
+    seed: options.Seed = None,
     bounds: options.Bounds = None,
     resolution: options.Resolution = None,
-    type: options.Type = None,
-    neighbors: options.NeighborsName = "swap",
-    size: options.Size = None,
-    missing: options.Missing = None,
-    na: options.Na = None,
+    intervals: options.Intervals = None,
+    intervals_of: options.IntervalsOf = "data",
+    mechanism: options.Mechanism = AUTO,
     by: options.By = None,
     keys: options.Keys = None,
     unit: options.Unit = None,
     max_rows_per_unit: options.MaxRowsPerUnit = None,
-    mechanism: options.Mechanism = AUTO,
-    intervals: options.Intervals = None,
-    intervals_of: options.IntervalsOf = "data",
-    seed: options.Seed = None,
-    format: options.Format = None,
     ledger: options.LedgerFile = None,
     dataset: options.Dataset = None,
     part: options.Part = None,
     request_id: options.RequestId = None,
+    output: options.Output = None,
+    format: options.Format = None,
+    plot: options.Plot = None,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
     dry_run: options.DryRun = False,
 ) -> None:
     """Release private quantiles of one column of files or of a query, or of each group.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
-    shown = _format(format)
+    screen.hush(quiet)
+    inputs = [file, database, ledger, keys]
+    wanted = arguments.outputs(format, output, plot, force=force, inputs=inputs)
     rows = max_rows_per_unit
     books = None if ledger is None else Ledger(ledger)
     job = Job(
@@ -104,10 +104,13 @@ def release(
             screen.note(words.cells(name, result.provenance["missing"]))
     if result.guarantee is None:
         screen.warning("not private: whoever knows the seed can take the noise away")
-    if shown != "text":  # which has the warnings below the answers
+    if wanted.printed != "text":  # which has the warnings below the answers
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
-    screen.result(FORMATS[shown](result))
+    kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}"
+    deliver(result, wanted, kept)
+    if job.account is not None:
+        screen.note(f"of data set {dataset!r}, {left(job)}")
 
 
 def _data(
@@ -130,16 +133,10 @@ def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:
     return scanning(percent, data.size().bytes)
 
 
-def _format(name: str | None) -> str:
-    if name is None:
-        return "text" if screen.is_terminal() else "json"
-    return require.choice(FORMATS, format=name)
-
-
 @contextmanager
 def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
     """While the block runs, show the engine's progress, in bytes if their number is known."""
-    if percent is None or not sys.stderr.isatty():
+    if percent is None or not screen.shows_progress():
         yield
         return
     done = threading.Event()

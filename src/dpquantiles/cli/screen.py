@@ -23,6 +23,9 @@ STYLES = {
 }
 """The colors of a result, by pattern; the text itself stays plain."""
 
+_quiet = False
+"""Whether notes and progress are not wanted."""
+
 
 def accept_any_text() -> None:
     """Replace characters that a stream cannot write, so that printing never raises."""
@@ -58,7 +61,12 @@ def write(path: Path, text: str) -> None:
     try:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
-        raise type(error)(f"cannot write '{path}': {error.strerror}; name another file") from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> OSError:
+    """An error about a file that cannot be written, which says what to do."""
+    return type(error)(f"cannot write '{path}': {error.strerror}; name another file")
 
 
 def _encodable(text: str) -> str:
@@ -71,6 +79,8 @@ def _encodable(text: str) -> str:
 
 
 def _colored(text: str) -> str:
+    if os.environ.get("NO_COLOR"):
+        return text
     console = Console(file=sys.stdout)
     styled = Text(text, end="", no_wrap=True, overflow="ignore")
     for pattern, style in STYLES.items():
@@ -85,9 +95,21 @@ def apart(text: str) -> str:
     return f"\n{text}" if is_terminal() else text
 
 
+def hush(quiet: bool) -> None:
+    """From now on, write notes and show progress, or do neither."""
+    global _quiet
+    _quiet = quiet
+
+
+def shows_progress() -> bool:
+    """Whether a person waits who wants to see how far things are."""
+    return sys.stderr.isatty() and not _quiet
+
+
 def note(message: str) -> None:
-    """Write a note to stderr."""
-    _tell("note", "bright_black", message)
+    """Write a note to stderr, unless notes are not wanted."""
+    if not _quiet:
+        _tell("note", "bright_black", message)
 
 
 def warning(message: str) -> None:
@@ -100,7 +122,14 @@ def error(message: str) -> None:
     _tell("error", "bold red", " ".join(message.split()))
 
 
+def tell(text: str) -> None:
+    """Write text to stderr as it is."""
+    sys.stderr.write(f"{text}\n")
+
+
 def _tell(label: str, style: str, message: str) -> None:
+    if os.environ.get("NO_COLOR"):
+        style = ""
     Console(stderr=True, soft_wrap=True, highlight=False).print(
         Text.assemble((f"{label}:", style), " ", message)
     )

@@ -1,12 +1,11 @@
-"""Results for people: every kind of result as text, HTML and CSV, and a picture of a release."""
+"""Results for people: every kind of result as text, HTML, Markdown and CSV."""
 
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement
 
-from dpquantiles.present import tables
-from dpquantiles.present.chart import COLORS, Axis, Chart, Tick, position, share
+from dpquantiles.present import pictures, tables
+from dpquantiles.present.ticks import position, share
 from dpquantiles.present.words import (
     coverage,
     exact,
@@ -21,49 +20,72 @@ from dpquantiles.results import Description, GroupedRelease, Release
 MOST_ROWS = 50
 """The most groups that a table shows; frames, JSON and CSV have all of them."""
 
+LEAST_TRACK = 8
+"""A picture beside a table is left out if there is less room for it."""
+
 OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
 """The words for an open end of an interval in a table."""
 
-MANY_DOTS = 25
-"""A curve with more dots than this has smaller ones."""
-
-QUANTILES = Axis([Tick(q, f"{q:g}") for q in (0, 0.25, 0.5, 0.75, 1)], 0, 1, "quantile", float)
-MOST_LABELS = 5
+MOST_SHORT = 10
+"""The most rows that Python shows of a result."""
 
 Shown = Release | GroupedRelease | Description
 
 
 def text(result: Shown, width: int = tables.WIDTH) -> str:
     """A result as plain text: its table, with a picture if it is a release, and its promise."""
-    pictures = dots(result.values, width) if isinstance(result, Release) else []
-    more = [f"  {line}" for line in _left_out(result)]
-    lines = tables.lines(columns(result), pictures) + more
+    shown = _fitting(columns(result), result, width)
+    room = width - max(map(len, tables.lines(shown))) - len("   ")
+    pictures: list[str] = []
+    if isinstance(result, Release) and room >= LEAST_TRACK:
+        pictures = dots(result.values, min(width, 2 * room))
+    lines = tables.lines(shown, pictures) + [f"  {line}" for line in _left_out(result)]
     return "\n".join([*lines, *tables.wrapped(statements(result), width)])
 
 
+def short(result: Shown, width: int = tables.WIDTH) -> str:
+    """What Python shows: the first and the last rows of the table, the promise, and warnings."""
+    shown = tables.shortened(columns(result, most=None), MOST_SHORT)
+    lines = tables.lines(_fitting(shown, result, width))
+    return "\n".join([*lines, *tables.wrapped([promise(result), *_warnings(result)], width)])
+
+
+def _fitting(shown: tables.Columns, result: Shown, width: int) -> tables.Columns:
+    keys = len(result.by) if isinstance(result, GroupedRelease) else 1
+    return tables.narrowed(shown, width, keys)
+
+
 def html(result: Shown) -> str:
-    """A result as HTML, with a picture if it is a release of several quantiles."""
+    """A result as HTML, with a picture."""
     alone = isinstance(result, Release)
-    parts = [tables.cells(columns(result), height=232 if alone else 420)]
-    if isinstance(result, Release) and len(set(result.q)) > 1:
-        parts.append(picture(result))
+    parts = [tables.cells(columns(result), height=300 if alone else 420)]
+    if len(result) and not (alone and len(set(result.q)) == 1):
+        parts.append(pictures.element(result))
     first, *more = statements(result)
     said = [" ".join([*_left_out(result), first]), *more]
     return tables.html(parts, said, good=result.guarantee is not None)
 
 
-def csv(result: Release | GroupedRelease) -> str:
+def page(result: Shown) -> str:
+    """A result as a whole HTML page, which loads nothing from outside."""
+    return tables.page("Private quantiles", html(result))
+
+
+def markdown(result: Shown) -> str:
+    """A result as Markdown: its whole table, and the statements below it."""
+    table = tables.markdown(columns(result, most=None))
+    return "\n\n".join([table, *statements(result)])
+
+
+def csv(result: Shown) -> str:
     """A result as CSV: a row for each quantile and group; an open end is an empty cell."""
-    if isinstance(result, GroupedRelease):
-        return tables.csv(result.long())
-    ends = {} if result.ranks is None else _ends(result)
-    return tables.csv({"q": result.q, "value": result.values, **ends})
+    return tables.csv(result.columns())
 
 
-def columns(result: Shown) -> dict[str, list[str]]:
+def columns(result: Shown, most: int | None = MOST_ROWS) -> dict[str, list[str]]:
     """A result as columns of labels, by quantile; for groups, the first rows of the wide form."""
     if isinstance(result, GroupedRelease):
-        rows = list(islice(zip(result.keys, result.values, strict=True), MOST_ROWS))
+        rows = list(islice(zip(result.keys, result.values, strict=True), most))
         keys = {name: [exact(key[i]) for key, _ in rows] for i, name in enumerate(result.by)}
         answers = [labels([values[i] for _, values in rows]) for i in range(len(result.q))]
         return keys | dict(zip(map(quantile, result.q), answers, strict=True))
@@ -72,17 +94,11 @@ def columns(result: Shown) -> dict[str, list[str]]:
         return shown | {name: labels(release.values) for name, release in result.releases.items()}
     shown["value"] = labels(result.values)
     if result.ranks is not None:
-        for (name, ends), beyond in zip(
-            _ends(result).items(), (OPEN_BELOW, OPEN_ABOVE), strict=True
-        ):
+        for name, beyond in (("lower", OPEN_BELOW), ("upper", OPEN_ABOVE)):
+            ends = result.columns()[name]
             closed = iter(labels([end for end in ends if end is not None]))
             shown[name] = [beyond if end is None else next(closed) for end in ends]
     return shown
-
-
-def _ends(release: Release) -> dict[str, list[Any]]:
-    intervals = release.interval()
-    return {"lower": [end.lower for end in intervals], "upper": [end.upper for end in intervals]}
 
 
 def _left_out(result: Shown) -> list[str]:
@@ -105,6 +121,13 @@ def statements(result: Shown) -> list[str]:
     return [promise(result), *covered, *missing_values([result]), *notes(result)]
 
 
+def _warnings(result: Shown) -> list[str]:
+    """The warnings about the answers, each once."""
+    parts = result.releases.values() if isinstance(result, Description) else [result]
+    warned = [part.provenance.get("warnings") for part in parts]
+    return list(dict.fromkeys(one for some in warned if isinstance(some, list) for one in some))
+
+
 def dots(values: Sequence[Any], width: int = tables.WIDTH) -> list[str]:
     """The quantile function as lines of characters, one for each value."""
     places = [position(value) for value in values]
@@ -112,36 +135,3 @@ def dots(values: Sequence[Any], width: int = tables.WIDTH) -> list[str]:
         return []
     shares = [share(place, min(places), max(places)) for place in places]
     return tables.dots(shares, min(width // 2, tables.TRACK))
-
-
-def picture(release: Release) -> Element:
-    """The quantile function: a curve with a dot for every answer and a bar for its interval."""
-    up = Axis.linear([*release.values, *_near_ends(release)], MOST_LABELS)
-    chart = Chart("Released values by quantile", QUANTILES, up, gap=6)
-    if release.ranks is not None:
-        _draw_intervals(chart, release)
-    answers = sorted(zip(release.q, map(position, release.values), strict=True))
-    points = [(chart.x(q), chart.y(place)) for q, place in answers]
-    chart.curve(points, COLORS[0])
-    radius = "3.2" if len(points) <= MANY_DOTS else "1.6"
-    for x, y in points:
-        dot = {"cx": f"{x:g}", "cy": f"{y:g}", "r": radius, "fill": COLORS[0]}
-        SubElement(chart.root, "circle", dot)
-    return chart.root
-
-
-def _near_ends(release: Release) -> list[Any]:
-    """The ends of intervals, without open ones and ends of the grid, which may be far away."""
-    if release.ranks is None:
-        return []
-    far = (None, *release.ranks.ends)
-    return [end for interval in release.interval() for end in interval if end not in far]
-
-
-def _draw_intervals(chart: Chart, release: Release) -> None:
-    """A bar for every interval, cut off at the edge of the plot where its end is far away."""
-    style = {"stroke": COLORS[0], "stroke-width": "5", "class": "interval"}
-    for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
-        x, bottom = chart.x(q), chart.floor if lower is None else chart.y(lower)
-        top = chart.top if upper is None else chart.y(upper)
-        chart.line((x, bottom), (x, top), opacity=0.3, **style)

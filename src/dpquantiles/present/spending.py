@@ -8,16 +8,8 @@ from itertools import pairwise
 from dpquantiles.ledger import Ledger
 from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.present import tables
-from dpquantiles.present.chart import (
-    CHARACTER,
-    COLORS,
-    EPOCH,
-    LINE_HEIGHT,
-    Axis,
-    Chart,
-    position,
-    ticks,
-)
+from dpquantiles.present.chart import CHARACTER, COLORS, LINE_HEIGHT, Axis, Chart, short
+from dpquantiles.present.ticks import EPOCH, position, ticks
 from dpquantiles.privacy import ApproxDP, Guarantee
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -28,8 +20,8 @@ WIDTH = 560
 MOST_LINES = 12
 """The most accounts in the picture; those that have spent the most are shown."""
 
-LONGEST_NAME = 36
-"""The most characters of a name in the picture; longer ones end in dots."""
+LONGEST_DATASET, LONGEST_UNIT = 20, 10
+"""The most characters of names in the table, so that it fits beside the pictures."""
 
 Steps = Sequence[tuple[dt.datetime, float]]
 """The times at which an account was charged, and what it had spent by then."""
@@ -62,14 +54,17 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
         return "\n".join([*lines, "Nothing has been charged yet."])
     accounts = ledger.accounts()
     columns = {
-        "data set": [owner.dataset for owner in steps],
-        "unit": [owner.unit for owner in steps],
+        "data set": [short(owner.dataset, LONGEST_DATASET) for owner in steps],
+        "unit": [short(owner.unit, LONGEST_UNIT) for owner in steps],
         "charges": [str(accounts[owner].charges) for owner in steps],
         "spent": [f"{points[-1][1]:.6g}" for points in steps.values()],
         "remaining": [f"{accounts[owner].remaining:.6g}" for owner in steps],
     }
     first, last = _span(steps)
-    pictures = [f" {_blocks(p, (first, last), ledger.budget.amount)}" for p in steps.values()]
+    room = width - max(map(len, tables.lines(columns))) - len("   ")
+    cells = max(1, min(room, MOST_TIMES)) if last > first else 1
+    limit = budget.amount
+    pictures = [f" {_blocks(points, (first, last), cells, limit)}" for points in steps.values()]
     legend = (
         f"Pictures: from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; a full block is the "
         "whole budget."
@@ -100,10 +95,9 @@ def _span(steps: Mapping[Owner, Steps]) -> Span:
     return min(moments), max(moments)
 
 
-def _blocks(points: Steps, span: Span, limit: float) -> str:
+def _blocks(points: Steps, span: Span, cells: int, limit: float) -> str:
     """One character for each stretch of time, for the amount that was spent by its end."""
     first, last = span
-    cells = MOST_TIMES if last > first else 1
     ends = [first + (last - first) * ((k + 1) / cells) for k in range(cells)]
     spent = [max((s for m, s in points if m <= end), default=0.0) for end in ends]
     return "".join(_block(share / limit) for share in spent)
@@ -119,7 +113,7 @@ def svg(ledger: Ledger) -> str:
     """Spending over time, one line for each account, under the line of the budget."""
     limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
-    names = [_short(f"{owner.dataset} ({owner.unit})") for owner in steps]
+    names = [short(f"{owner.dataset} ({owner.unit})") for owner in steps]
     chart = Chart(
         "Spending over time",
         _time_axis(steps),
@@ -145,11 +139,6 @@ def _time_axis(steps: Mapping[Owner, Steps]) -> Axis:
     marks = ticks((first, last), 4 if last - first > dt.timedelta(days=4) else 2) if steps else []
     second = dt.timedelta(seconds=1)  # so that a single charge is on the left
     return Axis(marks, position(first), position(max(last, first + second)), "time (UTC)")
-
-
-def _short(name: str) -> str:
-    """A name that leaves room for the lines."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _level(account: tuple[Owner, Steps]) -> float:

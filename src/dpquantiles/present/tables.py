@@ -1,4 +1,4 @@
-"""Tables of labels, with paragraphs below them, as plain text, HTML and CSV.
+"""Tables of labels, with paragraphs below them, as plain text, Markdown, HTML and CSV.
 
 HTML is built as a tree of elements, so that all text is escaped and all tags are closed. It has no
 scripts and no style sheets, and loads nothing from outside.
@@ -8,6 +8,7 @@ import csv as csv_format
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -18,6 +19,8 @@ TRACK = 36
 """The width of a picture beside a table: each row has a line with a dot at its end."""
 
 DOT, LINE = "●", "─"
+GAP = "…"
+"""What stands for rows and columns that are not shown."""
 
 RULE = "1px solid rgba(128,128,128,0.35)"
 CELL = "padding:2px 14px 2px 4px;background:transparent;border:none;text-align:"
@@ -42,6 +45,42 @@ def lines(columns: Columns, pictures: Sequence[str] = ()) -> list[str]:
     return [f"  {row}  {picture}".rstrip() for row, picture in zip(aligned, beside, strict=True)]
 
 
+def shortened(columns: Columns, most: int) -> Columns:
+    """The first and the last rows of a table that has more rows, with dots between."""
+    half = most // 2
+    if len(next(iter(columns.values()), ())) <= most:
+        return columns
+    return {title: [*some[:half], GAP, *some[-half:]] for title, some in columns.items()}
+
+
+def narrowed(columns: Columns, width: int, keys: int) -> Columns:
+    """The columns that fit from both sides, with dots between; the first ones, the keys, stay.
+
+    Long keys are cut off, so that they take at most half of the width.
+    """
+    most = width // 2 // keys
+    cut = {title: [_cut(key, most) for key in columns[title]] for title in list(columns)[:keys]}
+    columns = {**columns, **cut}
+    titles, rows = list(columns), len(next(iter(columns.values()), ()))
+    sizes = [2 + max(map(len, [title, *labels])) for title, labels in columns.items()]
+    if sum(sizes) <= width:
+        return columns
+    first, last = keys, len(titles)
+    room = width - sum(sizes[:keys]) - 2 - len(GAP)
+    while first < last and sizes[first] <= room:
+        room -= sizes[first]
+        first += 1
+        if first < last and sizes[last - 1] <= room:
+            last -= 1
+            room -= sizes[last]
+    kept = {title: columns[title] for title in titles[:first]}
+    return kept | {GAP: [GAP] * rows} | {title: columns[title] for title in titles[last:]}
+
+
+def _cut(label: str, most: int) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}{GAP}"
+
+
 def dots(shares: Sequence[float], width: int = TRACK) -> list[str]:
     """A line for each row of a table; its length is the row's share, from 0 to 1."""
     return [f" {LINE * round(share * (width - 1))}{DOT}" for share in shares]
@@ -63,6 +102,14 @@ def csv(columns: Mapping[str, Sequence[Any]]) -> str:
     return written.getvalue()
 
 
+def markdown(columns: Columns) -> str:
+    """A table in Markdown; all but its first column are right-aligned."""
+    sides = [":--", *["--:"] * (len(columns) - 1)]
+    rows = [tuple(columns), tuple(sides), *zip(*columns.values(), strict=True)]
+    escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
+
+
 def cells(columns: Columns, height: int) -> Element:
     """An HTML table that scrolls if it is too high; all but its first column are right-aligned."""
     box = Element("div", style=f"max-height:{height}px;overflow:auto")
@@ -79,6 +126,31 @@ def cells(columns: Columns, height: int) -> Element:
         for label in rest:
             SubElement(row, "td", style=style).text = label
     return box
+
+
+PAGE = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto }}
+body {{ padding: 0 1rem }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{content}
+</body>
+</html>"""
+
+
+def page(title: str, content: str) -> str:
+    """A whole page, from its title and its content, which is HTML."""
+    return PAGE.format(title=escape(title), content=content)
 
 
 def html(

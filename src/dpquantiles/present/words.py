@@ -10,12 +10,14 @@ from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.results import Result
-from dpquantiles.results.release import Answers
+from dpquantiles.results import Answers, Result
 from dpquantiles.views import DROP
 
 SIGNIFICANT = 6
 """The digits of the largest real number in a table; JSON and CSV have all digits."""
+
+MIDNIGHT = "T00:00:00"
+"""The end of a point in time without a zone that is the start of a day."""
 
 NEGLIGIBLE = 1e-9
 """A number that is smaller than the largest one of a table by this factor counts as zero."""
@@ -112,9 +114,16 @@ def _odds(epsilon: float) -> str:
 
 
 def labels(values: Sequence[Any]) -> list[str]:
-    """Values for a table: real numbers share their decimal places, all others are exact."""
+    """Values for a table: real numbers share their decimal places, all others are exact.
+
+    Points in time that are all midnights, as days of pandas are, are written as days.
+    """
     if values and all(isinstance(value, float) for value in values):
         return _real_labels(values)
+    if values and all(
+        isinstance(v, dt.datetime) and v.isoformat()[10:] == MIDNIGHT for v in values
+    ):
+        return [value.isoformat()[:10] for value in values]
     return [exact(value) for value in values]
 
 

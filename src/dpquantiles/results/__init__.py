@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dpquantiles.results.description import Description
 from dpquantiles.results.grouped import GroupedRelease, Key
-from dpquantiles.results.release import Description, Release, Result
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import Answers, Result
 from dpquantiles.results.tree import ReleasedTree
 
 __all__ = [
+    "Answers",
     "Description",
     "GroupedRelease",
     "Key",

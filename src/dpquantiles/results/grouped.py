@@ -1,23 +1,23 @@
 """A release by group: the answers for every key, one guarantee for all of them, and frames."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from dpquantiles.kinds import named
-from dpquantiles.results.release import FORMAT, Answers, Release
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, Answers, not_released
 
 Key = tuple[Any, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GroupedRelease(Answers):
     """Private quantiles of every group, in the order of the keys and of the quantiles.
 
     One guarantee covers all groups together. A key in the data that Python cannot show becomes
-    "<not shown: 1>", the next one "<not shown: 2>". `backend` names the library of the data, which
-    is also used for frames of results.
+    "<not shown: 1>", the next one "<not shown: 2>".
     """
 
     by: tuple[str, ...]
@@ -25,7 +25,6 @@ class GroupedRelease(Answers):
     key_types: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     """Entry i holds the answers for key i, in the order of `q`."""
-    backend: str | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -40,27 +39,41 @@ class GroupedRelease(Answers):
         try:
             place = self.keys.index(parts)
         except ValueError:
-            raise KeyError(key) from None
+            raise not_released(f"key of {', '.join(self.by)}", key, list(self)) from None
+        return self._release(self.values[place])
+
+    def items(self) -> Iterator[tuple[Any, Release]]:
+        """Pairs of a key and the release of its group."""
+        return zip(self, map(self._release, self.values), strict=True)
+
+    def _release(self, values: tuple[Any, ...]) -> Release:
         return Release(
-            values=self.values[place],
+            values=values,
             q=self.q,
             guarantee=self.guarantee,
             mechanism=self.mechanism,
             type=self.type,
             note=self.note,
             provenance=self.provenance,
+            backend=self.backend,
         )
 
-    def summary(self) -> str:
-        """The number of quantiles and groups, and the columns of the keys."""
-        return f"{len(self.q)} quantiles of {len(self)} groups by {', '.join(self.by)}"
-
     def long(self) -> dict[str, list[Any]]:
-        """Columns in long form: the keys, `q` and `value`; one row per key and quantile."""
+        """Columns in long form: the keys, `q` and `value`; one row per key and quantile.
+
+        If a column of the keys is itself called `q` or `value`, the other one gets an underscore.
+        """
+        from dpquantiles.sources.tables import free_name
+
         repeated = [key for key in self.keys for _ in self.q]
         columns = {name: [key[i] for key in repeated] for i, name in enumerate(self.by)}
-        q = list(self.q) * len(self)
-        return {**columns, "q": q, "value": [value for row in self.values for value in row]}
+        answers = [value for row in self.values for value in row]
+        named = {"q": list(self.q) * len(self), "value": answers}
+        return columns | {free_name(name, self.by): column for name, column in named.items()}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The long form."""
+        return self.long()
 
     def wide(self) -> dict[str, list[Any]]:
         """Columns in wide form: the keys, and one column per quantile; one row per key."""
@@ -77,19 +90,13 @@ class GroupedRelease(Answers):
         apart = len(set(few.values())) == len(few)
         return {q: free_name(few[q] if apart else f"q{q!r}", self.by) for q in self.q}
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """The long form as a frame of the data's library, or of the named one."""
-        return self._frame(self.long(), backend)
-
     def to_wide(self, backend: str | None = None) -> Any:
         """The wide form as a frame of the data's library, or of the named one."""
         return self._frame(self.wide(), backend)
 
     def _frame(self, columns: dict[str, list[Any]], backend: str | None) -> Any:
-        from dpquantiles.sources import tables
-
-        named = {name: _of_one_type(columns[name]) for name in self.by}
-        return tables.frame(columns | named, backend or self.backend or tables.any_backend())
+        keys = {name: _of_one_type(columns[name]) for name in self.by}
+        return super()._frame(columns | keys, backend)
 
     def to_dict(self) -> dict[str, object]:
         """A plain dictionary, the inverse of `from_dict`."""

@@ -14,7 +14,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import Guarantee
-from dpquantiles.results.release import FORMAT, Release, require_format
+from dpquantiles.results.release import Release
+from dpquantiles.results.result import FORMAT, require_format
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

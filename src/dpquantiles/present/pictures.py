@@ -1,0 +1,283 @@
+"""Pictures of results: marks at places of two axes, for SVG here and for Matplotlib in `axes`.
+
+A release is the steps of its distribution, with a bar for each interval. Groups and columns are
+rows: a line for all quantiles, a bar for the middle half of them, and a dot for the median.
+"""
+
+import datetime as dt
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+from xml.etree.ElementTree import Element
+
+from dpquantiles.present import chart
+from dpquantiles.present.chart import COLORS, PLOT_HEIGHT, Axis, Chart
+from dpquantiles.present.ticks import DAY, Tick, position, share
+from dpquantiles.present.words import exact, labels, quantile
+from dpquantiles.results import Description, GroupedRelease, Release
+
+MANY_DOTS = 25
+"""A curve with more dots than this has smaller ones."""
+
+MOST_GROUPS = 40
+"""Of more groups, those with the lowest and the highest medians are drawn."""
+
+GROUP_HEIGHT, COLUMN_HEIGHT = 18, 48
+"""The height of a row in pixels: for a group, and for a column with labels."""
+
+INSET = 8
+"""The room between the outermost dots and the sides of the plot."""
+
+SHARES = Axis([Tick(q, f"{q:.0%}") for q in (0, 0.25, 0.5, 0.75, 1)], 0, 1, place=float)
+
+Place = tuple[float, float]
+Side = Literal["above", "below left", "below right"]
+
+
+class Mark(NamedTuple):
+    """A line through places on the axes, or a dot or a label at a single one."""
+
+    kind: Literal["curve", "interval", "line", "bar", "dot", "label"]
+    places: Sequence[Place]
+    text: str = ""
+    side: Side = "above"
+
+
+class Stroke(NamedTuple):
+    """How a line is drawn."""
+
+    width: float
+    opacity: float
+
+
+STROKES = {
+    "curve": Stroke(1.8, 1),
+    "interval": Stroke(5, 0.3),
+    "line": Stroke(1.8, 0.6),
+    "bar": Stroke(8, 0.45),
+}
+
+
+class Picture(NamedTuple):
+    """Marks on two axes, with words around them."""
+
+    name: str
+    across: Axis
+    up: Axis
+    marks: Sequence[Mark]
+    height: float = PLOT_HEIGHT
+    heading: str = ""
+    caption: str = ""
+    dot: float = 3.2
+    unit: float | None = None
+    """For Matplotlib, what one step of its own axis is: a number, or a day; None for no such."""
+
+
+Drawn = Release | GroupedRelease | Description
+
+
+def picture(result: Drawn) -> Picture:
+    """The picture of a result."""
+    if isinstance(result, Release):
+        return _distribution(result)
+    return _groups(result) if isinstance(result, GroupedRelease) else _description(result)
+
+
+def svg(result: Drawn) -> str:
+    """The picture of a result as a file of its own."""
+    return drawn(picture(result)).svg()
+
+
+def element(result: Drawn) -> Element:
+    """The picture of a result as a part of a page."""
+    return drawn(picture(result)).root
+
+
+def drawn(shown: Picture) -> Chart:
+    """A picture as SVG."""
+    drawing = Chart(
+        shown.name,
+        shown.across,
+        shown.up,
+        height=shown.height,
+        inset=INSET,
+        heading=shown.heading,
+        caption=textwrap.wrap(shown.caption, int(chart.WIDTH / chart.CHARACTER)),
+    )
+    for mark in shown.marks:
+        places = [drawing.at(place) for place in mark.places]
+        if mark.kind == "label":
+            _write(drawing, places[0], mark)
+        elif mark.kind == "dot":
+            drawing.dot(places[0], shown.dot, COLORS[0])
+        else:
+            width, opacity = STROKES[mark.kind]
+            style = {"stroke-width": f"{width:g}", "stroke-opacity": f"{opacity:g}"}
+            drawing.curve(places, COLORS[0], **{"class": mark.kind, **style})
+    return drawing
+
+
+def _write(drawing: Chart, place: Place, mark: Mark) -> None:
+    x, y = place
+    anchors = {"above": "middle", "below left": "start", "below right": "end"}
+    if mark.side == "above":  # the label of a median near the edge stays in the picture
+        half = chart.CHARACTER * len(mark.text) / 2
+        x = max(drawing.left + half, min(x, drawing.right - half))
+    lower = y - 9 if mark.side == "above" else y + 17
+    drawing.text((x, lower), mark.text, anchor=anchors[mark.side])
+
+
+def _unit(values: Sequence[Any]) -> float | None:
+    if all(isinstance(value, dt.date) and 600 < value.year < 9400 for value in values):
+        return DAY  # with margins, dates beyond leave the years that Matplotlib knows
+    plain = all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+    return 1 if plain else None
+
+
+def _distribution(release: Release) -> Picture:
+    """The share of records up to each value, in steps from answer to answer."""
+    across = Axis.fitting([*release.values, *_near_ends(release)] or [0], SHARES, "value")
+    answers = sorted((q, position(value)) for q, value in release.items())
+    dots = [(place, q) for q, place in answers]
+    corners = [(place, low) for (_, low), (place, _) in pairwise(dots)]
+    steps = [place for pair in zip(dots[1:], corners, strict=True) for place in reversed(pair)]
+    return Picture(
+        "Share of records up to each value",
+        across,
+        SHARES,
+        [
+            *_interval_bars(release, across),
+            *([Mark("curve", [dots[0], *steps])] if len(dots) > 1 else []),
+            *(Mark("dot", [dot]) for dot in dots),
+        ],
+        heading="Share of records up to each value",
+        caption=_interval_caption(release),
+        dot=3.2 if len(dots) <= MANY_DOTS else 1.6,
+        unit=_unit(release.values),
+    )
+
+
+def _near_ends(release: Release) -> list[Any]:
+    """The ends of intervals, without open ones and ends of the grid, which may be far away."""
+    if release.ranks is None:
+        return []
+    far = (None, *release.ranks.ends)
+    return [end for interval in release.interval() for end in interval if end not in far]
+
+
+def _interval_bars(release: Release, across: Axis) -> Iterator[Mark]:
+    """A bar for every interval, cut off at the edge of the plot where its end is far away."""
+    if release.ranks is None:
+        return
+    for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
+        left = across.low if lower is None else max(position(lower), across.low)
+        right = across.high if upper is None else min(position(upper), across.high)
+        yield Mark("interval", [(left, q), (right, q)])
+
+
+def _interval_caption(release: Release) -> str:
+    if release.ranks is None:
+        return ""
+    level = 100 * release.ranks.requested.level
+    return f"Bars: the true quantile, with a chance of at least {level:.6g} %."
+
+
+class Row(NamedTuple):
+    """Which of some quantiles make the line, the bar and the dot of a row."""
+
+    first: int
+    low: int
+    middle: int | None
+    high: int
+    last: int
+
+    @classmethod
+    def of(cls, q: Sequence[float]) -> "Row":
+        """The outermost, those around the middle half, and the one next to the median."""
+        order = sorted(range(len(q)), key=q.__getitem__)
+        spare = len(order) // 4
+        middle = min(order, key=lambda k: abs(q[k] - 0.5))
+        inside = len(order) == 1 or middle not in (order[0], order[-1])
+        return cls(order[0], order[spare], middle if inside else None, order[-1 - spare], order[-1])
+
+    def marks(self, places: Sequence[float], height: float) -> Iterator[Mark]:
+        """The marks of a row, from the places of all its answers."""
+        if self.first != self.low:
+            yield Mark("line", [(places[self.first], height), (places[self.last], height)])
+        if self.first != self.last:
+            yield Mark("bar", [(places[self.low], height), (places[self.high], height)])
+        if self.middle is not None:
+            yield Mark("dot", [(places[self.middle], height)])
+
+    def legend(self, q: Sequence[float]) -> str:
+        """What the marks mean."""
+        parts = []
+        if self.first != self.low:
+            parts.append(f"line: {quantile(q[self.first])} to {quantile(q[self.last])}")
+        if self.first != self.last:
+            parts.append(f"bar: {quantile(q[self.low])} to {quantile(q[self.high])}")
+        if self.middle is not None:
+            parts.append(f"dot: {quantile(q[self.middle])}")
+        return f"Quantiles, {'; '.join(parts)}."
+
+
+def _groups(release: GroupedRelease) -> Picture:
+    """A row for each group, on one axis, with the highest median at the top."""
+    row = Row.of(release.q)
+    by = row.low if row.middle is None else row.middle
+    answers = sorted(
+        zip(release.keys, release.values, strict=True), key=lambda one: position(one[1][by])
+    )
+    half, hidden = MOST_GROUPS // 2, len(answers) - MOST_GROUPS
+    if hidden > 0:
+        gap: tuple[Any, Any] = (("…",), None)
+        answers = [*answers[:half], gap, *answers[-half:]]
+    up = Axis.rows([", ".join(map(exact, key)) for key, _ in answers])
+    values = [value for _, some in answers if some is not None for value in some]
+    left_out = f" {hidden:,} groups in the middle are left out." if hidden > 0 else ""
+    return Picture(
+        f"Quantiles by {', '.join(release.by)}",
+        Axis.fitting(values or [0], up, "value"),
+        up,
+        [
+            mark
+            for height, (_, some) in enumerate(answers)
+            if some is not None
+            for mark in row.marks([position(value) for value in some], height)
+        ],
+        height=max(1, len(answers)) * GROUP_HEIGHT,
+        heading=f"Quantiles by {', '.join(release.by)}",
+        caption=row.legend(release.q) + left_out,
+        unit=_unit(values),
+    )
+
+
+def _description(description: Description) -> Picture:
+    """A row for each column, from the top, each on a scale of its own with labels."""
+    row, marks = Row.of(description.q), list[Mark]()
+    names = list(reversed(list(description)))
+    for height, name in enumerate(names):
+        values = description[name].values
+        spots = [position(value) for value in values]
+        ends = (spots[row.first], spots[row.last])
+        places = [share(spot, *ends) for spot in spots]
+        marks += row.marks(places, height)
+        written = labels(values)
+        if row.middle is not None:
+            marks.append(Mark("label", [(places[row.middle], height)], written[row.middle]))
+        if ends[0] != ends[1]:
+            marks += [
+                Mark("label", [(0, height)], written[row.first], "below left"),
+                Mark("label", [(1, height)], written[row.last], "below right"),
+            ]
+    return Picture(
+        "Quantiles by column",
+        Axis([], 0, 1, place=float),
+        Axis.rows(names),
+        marks,
+        height=len(names) * COLUMN_HEIGHT,
+        heading="Quantiles by column, each on a scale of its own",
+        caption=row.legend(description.q),
+    )
