@@ -91,7 +91,8 @@ def quantiles(
         size: Under add-remove, the public number of records, with `by` of every group, or a
             dictionary from keys to numbers. Answers are the quantiles at the ranks q times this
             number, also if it is wrong; ranks that no record has give the upper end of the grid.
-            Without it, a fifth of epsilon buys a private count.
+            Without it, a fifth of epsilon buys a private count; one quantile, or two that are far
+            apart, need none.
         missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.

@@ -119,16 +119,19 @@ class _GroupDraw:
     ) -> tuple[Answers, int | None, int | None]:
         """The answers of one group, its public size, and the member of a family for all others.
 
-        The size is given, counted under swap neighbors, or bought.
+        The size is given, counted under swap neighbors, or bought. Groups that could be drawn side
+        by side have the law that they have there, so they buy one even if they could do without.
         """
-        mechanism = self.build(size)
+        mechanism: Any = self.build(size)
+        side_by_side = registry.REGISTERED[self.choice.mechanism].draw_groups is not None
+        protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
+        if side_by_side and protected and size is None:
+            mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
         drawn: Any = release.provenance["grid"]
         member = drawn.get("member", {}).get("index", self.member)
-        if size is None and mechanism.guarantee.neighbors is Neighbors.SWAP:
-            size = mechanism.counted(view)
-        elif size is None:
-            size = release.provenance.get("size")  # type: ignore[assignment]
+        if size is None:
+            size = release.provenance.get("size") if protected else mechanism.counted(view)
         return release.values, size, member
 
     def describe(self, grid: Grid) -> dict[str, object]:

@@ -11,7 +11,14 @@ from dpquantiles.views.array import (
     is_dropped,
     stand_in,
 )
-from dpquantiles.views.protocol import Demand, PartView, SortedView, WindowView
+from dpquantiles.views.protocol import (
+    Demand,
+    PartView,
+    SortedView,
+    WindowView,
+    copied,
+    copied_demand,
+)
 
 __all__ = [
     "DROP",
@@ -24,6 +31,8 @@ __all__ = [
     "SortedSteps",
     "SortedView",
     "WindowView",
+    "copied",
+    "copied_demand",
     "filled",
     "is_dropped",
     "stand_in",
