@@ -328,11 +328,13 @@ def test_under_add_remove_a_given_size_hides_the_number_of_records(missing: Any)
 
 
 def test_under_add_remove_a_size_is_bought_where_none_is_given() -> None:
-    runs = [seeded(DATA, 0.5, neighbors="add-remove", epsilon=0.5, seed=k) for k in range(20)]
+    asked: dict[str, Any] = {"neighbors": "add-remove", "epsilon": 0.5}
+    runs = [seeded(DATA, [0.1, 0.9], seed=k, **asked) for k in range(20)]
     sizes = [run.provenance["size"] for run in runs]
     assert len(set(sizes)) > 5
     assert all(abs(size - len(DATA)) < 200 for size in sizes)  # type: ignore[operator]
     assert runs[0].provenance["size_share"] == 0.2
+    assert not {"size", "size_share"} & seeded(DATA, 0.5, seed=1, **asked).provenance.keys()
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 10**6, 2**53])

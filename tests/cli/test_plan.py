@@ -170,9 +170,12 @@ def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
 
 def test_a_dry_run_says_what_it_does_not_know(run: Command, release: tuple[str, ...]) -> None:
     assert "number of records is not known: 10,000 assumed" in run(*release).err
-    done = run(*release, "--neighbors", "add-remove")
+    done = run(*release, "--neighbors", "add-remove", "-q", "quartiles")
     assert "a fifth of the budget buys their number" in done.err
     assert "epsilon = 0.8" in done.out
+    done = run(*release, "--neighbors", "add-remove", "-q", "0.5")
+    assert "joint_exp needs no number of records" in done.err
+    assert "epsilon = 0.8" not in done.out
 
 
 def test_a_dry_run_checks_its_parameters(run: Command, release: tuple[str, ...]) -> None:

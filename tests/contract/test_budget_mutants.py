@@ -77,14 +77,14 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
     (WithLaw.priced, "budget=rest", "budget=self.budget", "ind_exp-pure-add-remove", None),
     (WithLaw.priced, "budget=rest", "budget=self.budget", "joint_exp-pure-add-remove", None),
     (
-        WithLaw.sized,
+        WithLaw.bought,
         "count.draw(view.n, bits)",
         "count.draw(view.n, bits) and view.n",
         "ind_exp-pure-add-remove",
         check_public_numbers,
     ),
     (
-        WithLaw.sized,
+        WithLaw.bought,
         "count.draw(view.n, bits)",
         "count.draw(view.n, bits) and view.n",
         "joint_exp-pure-add-remove",

@@ -38,6 +38,7 @@ from dpquantiles.privacy import (
 )
 from dpquantiles.privacy.conversions import above
 from dpquantiles.views import ArrayView, PartView
+from dpquantiles.views.protocol import CopiedView
 
 Patch = pytest.MonkeyPatch
 DIGITS = Context(prec=60)
@@ -123,7 +124,7 @@ class Recorder:
     depth: int = 0
     inside: list[str] = field(default_factory=list)
     noise: list[tuple[Fraction, Any]] = field(default_factory=list)
-    parts: dict[int, tuple[Any, range]] = field(default_factory=dict)
+    parts: dict[int, tuple[Any, range, int | None]] = field(default_factory=dict)
 
     @property
     def swap(self) -> bool:
@@ -270,18 +271,27 @@ class Recorder:
             law = original(view, geometry, order)
             part = isinstance(view, PartView)
             where = range(view.start, view.stop) if part else range(self.view.n)
-            self.parts[id(law)] = law, where
+            copies = view.copies if isinstance(view, CopiedView) else None
+            self.parts[id(law)] = law, where, copies
             return law
 
         return of
 
     def joint(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A record moves a utility by one, a swap by two; both weights and their sum by as much."""
+        """A record moves a utility by one, a swap by two; both weights and their sum by as much.
+
+        If every record counts d times, it moves one gap by d and all targets by their shares of d.
+        """
 
         def draw(law: JointExpLaw, bits: Any) -> Any:
-            _, where = self.parts[id(law)]
-            eta = 2 * Fraction(law.setting.rate) * (2 if self.swap else 1)
-            self.add("joint", eta, range_rho(eta), law.geometry.targets.tolist(), records=where)
+            _, where, copies = self.parts[id(law)]
+            public, moved = law.geometry.targets.tolist(), 2 if self.swap else 1
+            if copies is not None:
+                shares = [target // (law.geometry.n // copies) for target in public]
+                gaps = [b - a for a, b in itertools.pairwise([0, *shares, copies])]
+                public, moved = [repr(law.setting), *shares], 2 * (copies - min(gaps))
+            eta = 2 * Fraction(law.setting.rate) * moved
+            self.add("joint", eta, range_rho(eta), public, records=where)
             with self.drawing():
                 return original(law, bits)
 
