@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
@@ -17,6 +17,7 @@ from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.present import words
+from dpquantiles.present.report import About
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
@@ -108,9 +109,13 @@ def release(
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
     kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}"
-    deliver(result, wanted, kept)
+    rest = None
     if job.account is not None:
-        screen.note(f"of data set {dataset!r}, {left(job)}")
+        with suppress(Exception):  # a result that was paid for outlives any accident
+            rest = left(job)
+    deliver(result, wanted, kept, About(column, rest))
+    if rest is not None:
+        screen.note(f"of data set {dataset!r}, {rest.words}")
 
 
 def _data(
