@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpquantiles.present.report import About, Remains, _suspected, page
+from dpquantiles.present.report import Remains, _suspected, page
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.results import Release
 from tests.present.releases import EVERY_TYPE, release, with_intervals
@@ -61,8 +61,7 @@ def test_every_type_makes_a_whole_page_that_loads_nothing(shown: Release) -> Non
 
 
 def test_what_a_manager_reads() -> None:
-    text = read(page(release([-26, -5, 52], q=(0.1, 0.5, 0.9)), About(column="delay"))).text
-    assert "Private quantiles of delay" in text
+    text = read(page(release([-26, -5, 52], q=(0.1, 0.5, 0.9)))).text
     assert "Half of the records are -5 or less. 10 % are -26 or less. 10 % are 52 or more." in text
     assert "1 % sure of something about one record can become 2.68 % sure" in text
     assert "50 % sure, 73.2 %." in text
@@ -109,7 +108,7 @@ def test_accuracy_is_what_the_release_states() -> None:
 
 def test_the_ledger_is_shown_as_it_stands() -> None:
     remains = Remains("pay <2026>", "epsilon = 0.8 remains of epsilon = 1", 0.8)
-    written = page(release([1, 2]), About(remains=remains))
+    written = page(release([1, 2]), remains)
     assert "“pay <2026>”: epsilon = 0.8 remains of epsilon = 1." in read(written).text
     assert "width:20.0%" in written
     assert "<2026>" not in written
@@ -138,7 +137,7 @@ def test_a_browser_shows_it_on_phones_and_in_the_dark(
     provenance = {"precision": ["x" * 60], "warnings": ["Long words " * 20], "size": 9}
     shown = with_intervals([-(10**17), 3, 10**17], provenance=provenance)
     probe = tmp_path / "probe.html"
-    escaped = html.escape(page(shown, About(column="a_long_column_name_" * 4)))
+    escaped = html.escape(page(shown))
     probe.write_text(PROBE.format(width=width, page=escaped), encoding="utf-8")
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     flags = ["--blink-settings=preferredColorScheme=0"] if dark else []

@@ -17,7 +17,6 @@ from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.present import words
-from dpquantiles.present.report import About
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
@@ -113,7 +112,7 @@ def release(
     if job.account is not None:
         with suppress(Exception):  # a result that was paid for outlives any accident
             rest = left(job)
-    deliver(result, wanted, kept, About(column, rest))
+    deliver(result, wanted, kept, rest)
     if rest is not None:
         screen.note(f"of data set {dataset!r}, {rest.words}")
 

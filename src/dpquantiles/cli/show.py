@@ -15,7 +15,7 @@ from dpquantiles.cli.outputs import deliver
 from dpquantiles.errors import InvalidValue
 from dpquantiles.ledger import Ledger
 from dpquantiles.present.releases import Shown
-from dpquantiles.present.report import UNKNOWN, About
+from dpquantiles.present.report import Remains
 
 STDIN = "-"
 LEDGER_START = b"SQLite format 3\0"
@@ -50,11 +50,11 @@ def show(
     """
     screen.hush(quiet)
     wanted = arguments.outputs(format, output, plot, force=force, inputs=[file])
-    result, about = _result(file, request_id)
-    deliver(result, wanted, about=about)
+    result, rest = _result(file, request_id)
+    deliver(result, wanted, remains=rest)
 
 
-def _result(file: str, request_id: str | None) -> tuple[Shown, About]:
+def _result(file: str, request_id: str | None) -> tuple[Shown, Remains | None]:
     path = Path(file)
     if file != STDIN and path.is_file():
         with path.open("rb") as opened:
@@ -69,14 +69,14 @@ def _result(file: str, request_id: str | None) -> tuple[Shown, About]:
     except UnicodeDecodeError:
         text = ""
     try:
-        return results.from_dict(json.loads(text)), UNKNOWN
+        return results.from_dict(json.loads(text)), None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidValue(
             f"'{file}' must hold a release as JSON, as release -o release.json writes it"
         ) from None
 
 
-def _kept(path: Path, request_id: str | None) -> tuple[Shown, About]:
+def _kept(path: Path, request_id: str | None) -> tuple[Shown, Remains | None]:
     """The last release of a ledger, or of one of its requests, and what remains there."""
     ledger = Ledger(path)
     contents = [entry.content for entry in ledger.entries()]
@@ -87,4 +87,4 @@ def _kept(path: Path, request_id: str | None) -> tuple[Shown, About]:
         raise InvalidValue(f"'{path}' keeps no release{whose}")
     charge = next(c for c in contents if c.get("request") == found[-1]["request"] and "cost" in c)
     rest = remains(ledger, charge["dataset"], charge["part"], charge["unit"])
-    return results.from_dict(found[-1]["release"]), About(remains=rest)
+    return results.from_dict(found[-1]["release"]), rest

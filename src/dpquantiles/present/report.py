@@ -35,20 +35,9 @@ class Remains(NamedTuple):
     share: float
 
 
-class About(NamedTuple):
-    """What a report says that a release does not know."""
-
-    column: str = ""
-    remains: Remains | None = None
-
-
-UNKNOWN = About()
-"""A release that comes without more."""
-
-
-def page(result: Shown, about: About = UNKNOWN) -> str:
+def page(result: Shown, remains: Remains | None = None) -> str:
     """A result as a report: a whole HTML page."""
-    title = f"Private quantiles of {about.column}" if about.column else "Private quantiles"
+    title = "Private quantiles"
     document = Element("html", lang="en")
     head = SubElement(document, "head")
     SubElement(head, "meta", charset="utf-8")
@@ -60,9 +49,11 @@ def page(result: Shown, about: About = UNKNOWN) -> str:
     SubElement(main, "h1").text = title
     SubElement(main, "p", {"class": "lead"}).text = " ".join(_in_short(result))
     main.append(_answers(result))
-    for cards in ((_protected, _accuracy), (_cost, _origin)):
-        pair = SubElement(main, "div", {"class": "pair"})
-        pair.extend(card(result, about) for card in cards)
+    for cards in (
+        (_protected(result), _accuracy(result)),
+        (_cost(result, remains), _origin(result)),
+    ):
+        SubElement(main, "div", {"class": "pair"}).extend(cards)
     made = f"Made with dpquantiles {__version__}. This file is complete: it loads nothing."
     SubElement(main, "footer").text = made
     written = tostring(document, encoding="unicode", method="html")
@@ -102,7 +93,7 @@ def _answers(result: Shown) -> Element:
     return section
 
 
-def _protected(result: Shown, about: About) -> Element:  # noqa: ARG001
+def _protected(result: Shown) -> Element:
     section = _section("What is protected")
     stated = result.guarantee
     if stated is None:
@@ -140,7 +131,7 @@ def _suspected(before: float, epsilon: float) -> float:
     return math.ceil(after * scale) / scale
 
 
-def _accuracy(result: Shown, about: About) -> Element:  # noqa: ARG001
+def _accuracy(result: Shown) -> Element:
     section = _section("How accurate it is")
     if isinstance(result, Release) and result.ranks is not None:
         _say(section, coverage(result.ranks.requested))
@@ -194,22 +185,21 @@ def _errors(release: Release, expected: Any) -> Element:
     return details
 
 
-def _cost(result: Shown, about: About) -> Element:
+def _cost(result: Shown, remains: Remains | None) -> Element:
     section = _section("What it cost")
     if result.guarantee is None:
         _say(section, "Nothing was charged, because nothing is promised.")
         return section
     spent = f"{result.guarantee.measure} = {result.guarantee.amount:.6g}"
     _say(section, f"This release spent {spent} of the privacy budget of these records.")
-    if about.remains is None:
+    if remains is None:
         _say(
             section,
             "No ledger is stated here. Whatever else is released about the same records adds up.",
         )
         return section
-    left = about.remains
-    _say(section, f"The ledger has a budget for the data set “{left.dataset}”: {left.words}.")
-    share = min(max(1 - left.share, 0.0), 1.0)
+    _say(section, f"The ledger has a budget for the data set “{remains.dataset}”: {remains.words}.")
+    share = min(max(1 - remains.share, 0.0), 1.0)
     bar = SubElement(section, "div", {"class": "bar", "role": "img"})
     bar.set("aria-label", f"{share:.0%} of the budget is spent")
     SubElement(bar, "i", style=f"width:{100 * share:.1f}%").text = ""
@@ -217,7 +207,7 @@ def _cost(result: Shown, about: About) -> Element:
     return section
 
 
-def _origin(result: Shown, about: About) -> Element:  # noqa: ARG001
+def _origin(result: Shown) -> Element:
     section = _section("How it was made")
     parts = result.releases if isinstance(result, Description) else {"": result}
     for name, part in parts.items():
