@@ -367,7 +367,7 @@ def test_a_hopeless_release_says_so() -> None:
     assert "protects next to nothing" in warned(np.arange(10_000), epsilon=21)[0]
     assert "outside the data" in str(warned([1.5, 2.5, 3.5], mechanism="fitted"))
     assert "outside the data" in str(warned(np.arange(300), mechanism="ind_exp"))
-    assert warned(np.arange(300), mechanism="slice_quantiles", bounds=(0, 300)) is None
+    assert warned(np.arange(300), mechanism="approx_quantiles") is None
 
 
 def test_a_warning_follows_public_numbers_only() -> None:
