@@ -56,7 +56,7 @@ class Multiples:
 @dataclass(frozen=True)
 class Singles:
     """All numbers of float32 of a kind: for ties on values of no common step, and for data that
-    span the whole type. Records beyond the largest number count as that one.
+    span the whole type.
     """
 
     kind: Kind
