@@ -79,7 +79,7 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
         lines |= {"Rounds": " ".join(notes)} if notes else {}
         mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
         warnings = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
-        if warnings:
+        if "warnings" in warnings:
             lines["Warns"] = " ".join(warnings["warnings"])
     if job.account is not None:
         fits = _fits(job)
