@@ -20,7 +20,7 @@ from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.present.releases import text
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.run import run
-from dpquantiles.sources import files, memory
+from dpquantiles.sources import memory, named, parquet_files
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -274,7 +274,8 @@ def test_a_file_is_opened_before_anything_is_charged_or_read(
 ) -> None:
     """Parquet too where DuckDB is not installed: its footer names the columns."""
     others = {name: find_spec(name) for name in ("pyarrow", "polars")}
-    monkeypatch.setattr(files, "find_spec", others.get)
+    for module in (named, parquet_files):
+        monkeypatch.setattr(module, "find_spec", others.get)
     pl.DataFrame({"x": [1, 2]}).write_csv(tmp_path / "x.csv")
     pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "x.parquet")
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
