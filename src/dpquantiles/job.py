@@ -18,8 +18,8 @@ from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
-from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
+from dpquantiles.sources.named import Named
 from dpquantiles.views import DROP, MISSING_POLICIES, is_dropped
 
 if TYPE_CHECKING:
@@ -251,8 +251,8 @@ class Job:
         source = {"source": _digest(named) if isinstance(named, Named) else None}
         if isinstance(named, Named) and named.type is not None:
             source["type"] = named.type
-        if isinstance(named, Named) and named.na:
-            source["na"] = ", ".join(map(repr, named.na))
+        if isinstance(named, Named):
+            source |= named.dialect.stated
         column = self.columns[0]
         columns: dict[str, object] = {"column": column, "bounds": self.bounds.get(column)}
         if self.describes:

@@ -150,7 +150,7 @@ def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_duckdb_tells_how_far_it_is(folder: Path) -> None:
-    from dpquantiles.sources.files import Named
+    from dpquantiles.sources.named import Named
     from dpquantiles.sources.source import open_whole
 
     query = Named("SELECT x FROM t", is_query=True, database=str(folder / "numbers.duckdb"))

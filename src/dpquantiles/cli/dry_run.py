@@ -79,16 +79,16 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
         notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
         mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
-        warnings = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
-        if warnings:
-            lines["Warns"] = " ".join(warnings["warnings"])
+        told = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
+        if "warnings" in told:
+            lines["Warns"] = " ".join(told["warnings"])
     if job.account is not None:
         fits = _fits(job)
         lines["Budget"] = left(job).words + (
             "" if fits else "; a new request of this cost would be refused"
         )
-    told = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
-    return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+    written = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
+    return "\n".join([*written, "", "Dry run: no record was read, nothing was released."])
 
 
 def _missing(job: Job, column: GriddedColumn | None) -> str:

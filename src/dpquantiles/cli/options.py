@@ -46,8 +46,9 @@ File = Annotated[
     str | None,
     typer.Argument(
         metavar="FILE",
-        help="A .csv or .parquet file, a pattern ('data/*.parquet') or an address (https://..., "
-        "s3://...); patterns and addresses are read through DuckDB.",
+        help="A .csv, .tsv, .csv.gz or .parquet file, - for CSV from standard input, a pattern "
+        "('data/*.parquet') or an address (https://..., s3://...); patterns and addresses are read "
+        "through DuckDB.",
         show_default=False,
     ),
 ]
@@ -152,16 +153,6 @@ Missing = Annotated[
         "stands in for them.",
         DATA,
         MISSING_POLICIES,
-    ),
-]
-Na = Annotated[
-    list[str] | None,
-    option(
-        "--na",
-        "TEXT",
-        "A cell of CSV files that means a missing value, such as -999; may be given several times. "
-        "Empty cells and those that are not of the column's type do in any case.",
-        DATA,
     ),
 ]
 By = Annotated[
