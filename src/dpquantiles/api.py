@@ -71,7 +71,7 @@ def quantiles(
             keys (of tuples, where there are several columns) or a table with the columns of `by`.
             Or "private", under add-remove neighbors and with delta: groups are found in the data by
             a selection that a fifth of epsilon and all of delta pay for.
-        unit: The column that names whom the rows belong to, such as people. The guarantee then
+        unit: The column that says whom each row belongs to, such as a person. The guarantee then
             holds for all rows of a unit together. Rows without a name are one unit.
         max_rows_per_unit: How many rows of a unit count, at most, chosen at random; 1 by default.
             More of them use more of the data, and cost that many times more budget per row.
@@ -81,9 +81,9 @@ def quantiles(
             case; far below one over the number of records.
         rho: In place of epsilon, a budget of zero-concentrated differential privacy.
         bounds: Where values may lie, known without looking at the data. Not needed, but they
-            help when data are few. Values outside are clamped.
-        resolution: The distance between neighboring answers; by default one unit of the type,
-            and for real numbers so small that it does not matter.
+            help when there are few records. Values outside are clamped.
+        resolution: The distance between neighboring answers; by default the release finds it,
+            together with the range, at no cost in budget.
         grid: A grid to use in place of bounds and resolution. It also states the type of a list,
             which otherwise only the types of its records tell.
         neighbors: "swap" protects the value of a record, and the number of records is public;

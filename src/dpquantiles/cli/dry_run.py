@@ -20,7 +20,7 @@ from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, ope
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 WIDEST = len("Missing:")
-UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
+UNKNOWN_TYPE = "not declared, found when the file is read; state it with --type"
 
 
 def show_dry_run(job: Job) -> None:

@@ -104,7 +104,7 @@ Bounds = Annotated[
         "--bounds",
         "LOW HIGH",
         "Where values may lie, known without looking at the data. Not needed, but they help "
-        "when data are few.",
+        "when there are few records.",
         ANSWERS,
     ),
 ]
@@ -118,7 +118,7 @@ Type = Annotated[
         "--type",
         "NAME",
         "The column's type: int, float, bool, decimal, date, datetime, timedelta. By default "
-        "the file tells; it counts as public.",
+        "it is read from the file; it counts as public.",
         DATA,
         BY_NAME,
     ),
@@ -233,7 +233,8 @@ LedgerFile = Annotated[
     ),
 ]
 Dataset = Annotated[
-    str | None, option("--dataset", "NAME", "With --ledger, whose budget is charged.", LEDGER)
+    str | None,
+    option("--dataset", "NAME", "With --ledger, the data set whose budget is charged.", LEDGER),
 ]
 Part = Annotated[
     str | None,
@@ -270,7 +271,7 @@ Output = Annotated[
     option(
         "--output -o",
         "FILE",
-        "Write it to this file, whose end tells the format: .json, .csv, .parquet, .md, .html, "
+        "Write it to this file, in the format of its ending: .json, .csv, .parquet, .md, .html, "
         ".svg or .txt; may be given several times.",
         OUTPUT,
     ),
