@@ -45,6 +45,7 @@ def quantiles(
     grid: Grid | None = None,
     neighbors: NeighborsName = "swap",
     size: int | Mapping[Any, int] | None = None,
+    min_size: int | None = None,
     missing: Any = None,
     mechanism: AskedMechanism = "auto",
     intervals: AskedIntervals = None,
@@ -92,6 +93,9 @@ def quantiles(
             dictionary from keys to numbers. Answers are the quantiles at the ranks q times this
             number, also if it is wrong; ranks that no record has give the upper end of the grid.
             Without it, a fifth of epsilon buys a private count.
+        min_size: With `by`, hide the groups whose size is smaller. Sizes are public under swap
+            neighbors, stated by `size`, or private counts; then the hidden groups are those whose
+            noisy count is smaller, and this costs nothing more.
         missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.
@@ -100,7 +104,8 @@ def quantiles(
             With `by` one is taken for all groups.
         intervals: True to measure, for a third of the budget, what intervals around the answers
             rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
-            "population" to cover sampling too, or `Intervals(0.9, of="population")`.
+            "population" to cover sampling too, or `Intervals(0.9, of="population")`. With `unit`
+            they are for the quantiles of the rows that count.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
         ledger: A `Ledger` that is charged before data are read, and keeps the release.
@@ -126,6 +131,7 @@ def quantiles(
         resolution=resolution,
         grid=grid,
         size=size,
+        min_size=min_size,
         missing=missing,
         mechanism=mechanism,
         intervals=None if intervals is None else require_intervals(intervals),

@@ -99,7 +99,16 @@ def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
             f"In {count:,} of {len(sizes):,} groups there are so few records ({min(few):,} to "
             f"{max(few):,}) that answers may lie far outside the data. {HELP}"
         )
-    return _stated(job, sentences)
+    known = {size: _share(job, mechanism, size, grid) for size in set(sizes)}
+    errors = [known[size] for size in sizes]
+    quality = {} if None in errors else {"expected_errors": errors}
+    return {**quality, **_stated(job, sentences)}
+
+
+def _share(job: Job, mechanism: str, size: int | None, grid: Grid) -> float | None:
+    """The expected rank error as a share of the size, public or private; at most one."""
+    error = None if size is None else _table_error(job, mechanism, max(1, size), grid)
+    return None if error is None or size is None else float(f"{min(1, error / max(1, size)):.2g}")
 
 
 def _table_error(job: Job, mechanism: str, size: int, grid: Grid) -> float | None:

@@ -176,6 +176,15 @@ Keys = Annotated[
         GROUPS,
     ),
 ]
+MinSize = Annotated[
+    str | None,
+    option(
+        "--min-size",
+        "N",
+        "With --by, hide groups of fewer records, by public or private sizes.",
+        GROUPS,
+    ),
+]
 Unit = Annotated[
     str | None,
     option(

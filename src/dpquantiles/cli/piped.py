@@ -17,22 +17,16 @@ class Piped(NamedTuple):
     """A file that holds what was read of standard input, and how to read the rest."""
 
     name: str
-    shown: str | None
     read_rest: Callable[[], None]
 
 
 @contextmanager
-def piped(file: str | None) -> Iterator[Piped | None]:
-    """The file to read: for "-", a temporary one that holds the header until the rest is read."""
-    if file is None:
-        yield None
-    elif file != STANDARD_INPUT:
-        yield Piped(file, None, lambda: None)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "input.csv")
-            with _named_as_typed(str(path)):
-                yield _begin(path)
+def piped() -> Iterator[Piped]:
+    """A temporary file, which holds the header until the rest is read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "input.csv")
+        with _named_as_typed(str(path)):
+            yield _begin(path)
 
 
 def _begin(path: Path) -> Piped:
@@ -48,7 +42,7 @@ def _begin(path: Path) -> Piped:
         with path.open("ab") as file:
             shutil.copyfileobj(source, file)
 
-    return Piped(str(path), STANDARD_INPUT, read_rest)
+    return Piped(str(path), read_rest)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
@@ -12,7 +12,7 @@ from dpquantiles import entropy
 from dpquantiles.cli import arguments, csv_options, options, screen
 from dpquantiles.cli.dry_run import left, show_dry_run
 from dpquantiles.cli.outputs import deliver
-from dpquantiles.cli.piped import Piped, piped
+from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
@@ -53,6 +53,7 @@ def release(
     mechanism: options.Mechanism = AUTO,
     by: options.By = None,
     keys: options.Keys = None,
+    min_size: options.MinSize = None,
     unit: options.Unit = None,
     max_rows_per_unit: options.MaxRowsPerUnit = None,
     ledger: options.LedgerFile = None,
@@ -76,9 +77,9 @@ def release(
     rows = max_rows_per_unit
     dialect = arguments.dialect(delimiter, decimal, thousands, na)
     books = None if ledger is None else Ledger(ledger)
-    with piped(file) as source:
+    with piped() if file == STANDARD_INPUT else nullcontext() as source:
         job = Job(
-            data=_data(source, sql, database, type, dialect),
+            data=_data(file, sql, database, type, dialect, source),
             columns=(column,),
             q=arguments.quantiles(",".join(q)),
             budget=arguments.budget(epsilon, delta, rho, neighbors),
@@ -90,6 +91,7 @@ def release(
             bounds={} if bounds is None else {column: bounds},
             resolution=resolution,
             size=None if size is None else arguments.whole("size", size),
+            min_size=None if min_size is None else arguments.whole("min_size", min_size),
             missing=missing,
             mechanism=mechanism,
             intervals=arguments.intervals(intervals, intervals_of),
@@ -126,15 +128,20 @@ def release(
 
 
 def _data(
-    file: Piped | None, sql: str | None, database: str | None, type: str | None, dialect: Dialect
+    file: str | None,
+    sql: str | None,
+    database: str | None,
+    type: str | None,
+    dialect: Dialect,
+    source: Piped | None,
 ) -> Named:
     if (file is None) == (sql is None):
         raise InvalidValue("data must be named once: a FILE, or a query with --sql")
     if database is not None and sql is None:
         raise InvalidValue("database must come with --sql, the query to run in it")
-    name = Named(sql or "", True, database, type, dialect)
-    if file is not None:
-        name = Named(file.name, type=type, dialect=dialect, shown=file.shown)
+    if source is not None:
+        return Named(source.name, type=type, dialect=dialect, shown=file)
+    name = Named(sql or file or "", sql is not None, database, type, dialect)
     if dialect.stated and not name.is_text:
         option, value = next(iter(dialect.stated.items()))
         raise InvalidValue(f"{option} must come with CSV files, got {value}; other data need none")
