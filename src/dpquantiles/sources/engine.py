@@ -158,14 +158,18 @@ class Engine(ABC):
         """
         return by_halves(frame, ranges)
 
-    def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
-        """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+    def binned(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
+        """The values of rows beside their bins, as `VALUE` and `BIN`."""
         position, value = numbers.position, nw.col(VALUE)
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
-        place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
+        place = bins.bin(position, nw.col("prepared")).cast(nw.Int64)
         bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
-        binned = frame.select(value, bin_of.cast(nw.Int32).alias(BIN))
-        least, greatest = value.min().alias(LOW), value.max().alias(HIGH)
+        return frame.select(value, bin_of.cast(nw.Int64).alias(BIN))
+
+    def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
+        """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+        least, greatest = nw.col(VALUE).min().alias(LOW), nw.col(VALUE).max().alias(HIGH)
+        binned = self.binned(numbers, frame, bins)
         return binned.group_by(BIN).agg(nw.len().alias(COUNT), least, greatest)
 
     def collect(self, frame: Any) -> Any:
@@ -239,6 +243,7 @@ class Counts(NamedTuple):
     """The least value of each bin, as a Narwhals series."""
     high: Any
     counts: Ints
+    bins: Ints
     missing: int
 
 
@@ -291,10 +296,23 @@ class Numbers:
             absent = int(np.searchsorted(index, MISSING, side="right"))
             present = rows[absent:]
             missing = int(counts[:absent].sum())
-            return Counts(present[LOW], present[HIGH], counts[absent:], missing)
+            return Counts(present[LOW], present[HIGH], counts[absent:], index[absent:], missing)
+
+    def occupied_bins(self, bins: Map, ranges: Sequence[Range]) -> int:
+        """Scan once for the number of bins that hold values in these ranges."""
+        with self.engine.failure_reported():
+            grouped = self.engine.grouped(self, self.engine.keep(self.frame, ranges), bins)
+            return int(self.engine.collect(grouped.select(nw.len().alias(COUNT)))[COUNT][0])
 
     def fetch(self, ranges: Sequence[Range]) -> NDArray[Any]:
         """Scan once for the values in these ranges, in no particular order."""
         with self.engine.failure_reported():
             rows = self.engine.collect(self.engine.keep(self.frame, ranges).select(VALUE))
             return self.array(rows[VALUE])
+
+    def fetch_bins(self, bins: Map, wanted: Ints) -> NDArray[Any]:
+        """Scan once for the values in these bins, in no particular order."""
+        with self.engine.failure_reported():
+            inside = nw.col(BIN).is_in(wanted.tolist())
+            binned = self.engine.binned(self, self.frame, bins).filter(inside)
+            return self.array(self.engine.collect(binned.select(VALUE))[VALUE])

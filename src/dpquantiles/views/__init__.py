@@ -11,7 +11,17 @@ from dpquantiles.views.array import (
     is_dropped,
     stand_in,
 )
-from dpquantiles.views.protocol import Demand, PartView, SortedView, WindowView
+from dpquantiles.views.protocol import (
+    Demand,
+    Limits,
+    PartView,
+    ReadAhead,
+    SortedView,
+    WindowView,
+    occupied,
+    parts,
+    rough_ranks,
+)
 
 __all__ = [
     "DROP",
@@ -20,11 +30,16 @@ __all__ = [
     "Demand",
     "FilledView",
     "Groups",
+    "Limits",
     "PartView",
+    "ReadAhead",
     "SortedSteps",
     "SortedView",
     "WindowView",
     "filled",
     "is_dropped",
+    "occupied",
+    "parts",
+    "rough_ranks",
     "stand_in",
 ]
