@@ -85,9 +85,9 @@ MANY = tuple(k / 100 for k in range(1, 100))
 
 
 def percentiles(data: Any, mechanism: str, **options: Any) -> dpq.Release:
-    return dpq.quantiles(
-        data, MANY, epsilon=20, mechanism=mechanism, rng=random.Random(3), **options
-    )
+    asked = {"epsilon": 20, "mechanism": mechanism, "rng": random.Random(3), **options}
+    found: dpq.Release = dpq.quantiles(data, MANY, **asked)
+    return found
 
 
 @pytest.mark.parametrize("name", COLUMNS)

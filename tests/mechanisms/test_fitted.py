@@ -11,13 +11,13 @@ import pytest
 from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid
+from dpquantiles.kernels.cells import parts
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import parts
 from tests.mechanisms.fitted_checks import (
     RELATIONS,
     WIDE,

@@ -56,6 +56,11 @@ def height(points: int) -> int:
     return ((points - 1).bit_length() + 1) // 2
 
 
+def parts(steps: Ints, length: int) -> int:
+    """How many parts of `length` steps contain some of these ascending steps."""
+    return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))
+
+
 def grown(
     below: Callable[[Ints], Ints],
     points: int,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid, GridFamily, finest
-from dpquantiles.views import parts
+from dpquantiles.kernels.cells import parts
 
 Ints = NDArray[np.int64]
 

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidType
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
+from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
 from dpquantiles.sources.bins import Even, Pieces, Range, first_map
-from dpquantiles.sources.engine import Counts, Numbers, engine_of
+from dpquantiles.sources.columns import Counts, Numbers
+from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import Limits, SortedView, filled, parts, stand_in
+from dpquantiles.views import Limits, SortedView, filled, stand_in
 from dpquantiles.views.protocol import Ints
 
 MOST_ROWS = 5_000_000

@@ -12,7 +12,8 @@ from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType, Timest
 
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 

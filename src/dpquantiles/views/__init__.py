@@ -19,7 +19,6 @@ from dpquantiles.views.protocol import (
     SortedView,
     WindowView,
     occupied,
-    parts,
     rough_ranks,
 )
 
@@ -39,7 +38,6 @@ __all__ = [
     "filled",
     "is_dropped",
     "occupied",
-    "parts",
     "rough_ranks",
     "stand_in",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid
+from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import Kind
 
 Ints = NDArray[np.int64]
@@ -70,11 +71,6 @@ def rough_ranks(view: SortedView, steps: Ints, slack: int) -> tuple[Ints, Ints]:
         return view.rough_ranks(steps, slack)
     below, _ = view.ranks(steps)
     return below, below
-
-
-def parts(steps: Ints, length: int) -> int:
-    """How many parts contain some of these ascending steps."""
-    return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))
 
 
 def _empty() -> Ints:
