@@ -16,7 +16,8 @@ from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
 from dpquantiles.sources import lazy as lazy_module
-from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import Engine
 from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.polars import Polars
 from dpquantiles.sources.tables import Table

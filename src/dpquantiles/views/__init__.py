@@ -11,7 +11,16 @@ from dpquantiles.views.array import (
     is_dropped,
     stand_in,
 )
-from dpquantiles.views.protocol import Demand, PartView, SortedView, WindowView
+from dpquantiles.views.protocol import (
+    Demand,
+    Limits,
+    PartView,
+    ReadAhead,
+    SortedView,
+    WindowView,
+    occupied,
+    rough_ranks,
+)
 
 __all__ = [
     "DROP",
@@ -20,11 +29,15 @@ __all__ = [
     "Demand",
     "FilledView",
     "Groups",
+    "Limits",
     "PartView",
+    "ReadAhead",
     "SortedSteps",
     "SortedView",
     "WindowView",
     "filled",
     "is_dropped",
+    "occupied",
+    "rough_ranks",
     "stand_in",
 ]
