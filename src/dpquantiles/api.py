@@ -92,7 +92,8 @@ def quantiles(
         size: Under add-remove, the public number of records, with `by` of every group, or a
             dictionary from keys to numbers. Answers are the quantiles at the ranks q times this
             number, also if it is wrong; ranks that no record has give the upper end of the grid.
-            Without it, a fifth of epsilon buys a private count.
+            Without it, a fifth of epsilon buys a private count; one quantile, or two that are far
+            apart, need none.
         min_size: With `by`, hide the groups whose size is smaller. Sizes are public under swap
             neighbors, stated by `size`, or private counts; then the hidden groups are those whose
             noisy count is smaller, and this costs nothing more.

@@ -146,19 +146,23 @@ class _GroupDraw:
     def _release_one(self, view: SortedView, size: int | None, bits: Bits) -> GroupAnswers:
         """The answers of one group, its public size, and the member of a family for all others.
 
-        The size is given, counted under swap neighbors, or bought.
+        The size is given, counted under swap neighbors, or bought. Groups that could be drawn side
+        by side have the law that they have there, so they buy one even if they could do without.
         """
-        mechanism = self.build(size)
+        mechanism: Any = self.build(size)
+        side_by_side = registry.REGISTERED[self.choice.mechanism].draw_groups is not None
+        protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
+        bracketed = isinstance(mechanism, Bracketed)
+        if side_by_side and protected and size is None and not bracketed:
+            mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
-        if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
-            size = release.provenance["size"]  # type: ignore[assignment]
+        if bracketed:  # every group has a member and a budget of its own
+            size = release.provenance["size"]
             return GroupAnswers([release.values], [size], ranks=[release.ranks])
         drawn: Any = release.provenance["grid"]
         member = drawn.get("member", {}).get("index", self.member)
-        if size is None and mechanism.guarantee.neighbors is Neighbors.SWAP:
-            size = mechanism.counted(view)
-        elif size is None:
-            size = release.provenance.get("size")  # type: ignore[assignment]
+        if size is None:
+            size = release.provenance.get("size") if protected else mechanism.counted(view)
         return GroupAnswers([release.values], [size], member)
 
     def describe(self, grid: Grid) -> dict[str, object]:

@@ -204,6 +204,11 @@ class Job:
         name = JointExp.name if self.mechanism == AUTO else self.mechanism
         return self.build(name, self.typical_size)
 
+    def does_without_size(self, grid: Grid) -> bool:
+        """Whether JointExp needs no number of records; for groups and intervals it always does."""
+        joint = JointExp(q=tuple(sorted(set(self.q))), budget=self.price.draw)
+        return not (self.by or self.intervals or joint.buys_size_on(grid))
+
     @property
     def typical_size(self) -> int | None:
         """One public number of records; of groups with different ones, the middle one."""

@@ -27,6 +27,7 @@ from dpquantiles.views import Demand, WindowView
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms.building import built
 
+QUARTILES = (0.25, 0.5, 0.75)
 REPRESENTATIONS = ["scaled doubles", "logarithms"]
 
 
@@ -374,7 +375,8 @@ def test_representation_follows_public_numbers() -> None:
 
 
 def test_the_private_count_is_paid_from_epsilon() -> None:
-    mechanism = dpq.JointExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
+    budget = privacy.budget(epsilon=1.0, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=QUARTILES, budget=budget)
     view = checks.view_of([1, 2, 3], 5)
     sized = mechanism.sized(view, random.Random(5))
     assert sized.epsilon + COUNT_SHARE * mechanism.epsilon <= mechanism.epsilon
@@ -385,7 +387,8 @@ def test_the_private_count_is_paid_from_epsilon() -> None:
 
 def test_the_private_count_is_noisy() -> None:
     """Its spread is that of discrete Laplace noise at the share of epsilon that it got."""
-    mechanism = dpq.JointExp(q=(0.5,), budget=privacy.budget(epsilon=1.0, neighbors="add-remove"))
+    budget = privacy.budget(epsilon=1.0, neighbors="add-remove")
+    mechanism = dpq.JointExp(q=QUARTILES, budget=budget)
     view, bits = checks.view_of([1] * 1000, 5), random.Random(5)
     sizes = [mechanism.sized(view, bits).size for _ in range(400)]
     deviations = np.array([size - 1000 for size in sizes if size is not None])

@@ -33,14 +33,14 @@ def halve_the_sensitivity(patch: Patch) -> None:
 
 
 def floor_of_a_wider_window(patch: Patch) -> None:
-    original = joint_exp._log_floor
-    patch.setattr(joint_exp, "_log_floor", lambda rate, cost, d: original(rate, cost + 4, d))
+    original = joint_exp_law.log_floor
+    patch.setattr(joint_exp, "log_floor", lambda rate, cost, d: original(rate, cost + 4, d))
 
 
 def floor_of_a_way_back(patch: Patch) -> None:
     """Leaving the window costs twice its reach, as if the end of the data always cost its way."""
-    original = joint_exp._log_floor
-    patch.setattr(joint_exp, "_log_floor", lambda rate, cost, d: original(rate, 2 * cost, d))
+    original = joint_exp_law.log_floor
+    patch.setattr(joint_exp, "log_floor", lambda rate, cost, d: original(rate, 2 * cost, d))
 
 
 def endless_way_in_the_pass(patch: Patch) -> None:

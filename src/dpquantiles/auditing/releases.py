@@ -49,6 +49,9 @@ EPSILON = 2.0
 GROUPS = 20_000
 """The groups of equal records that one call releases; each of them is a draw."""
 
+FAR_APART = (0.1, 0.9)
+"""Quantiles that need a size under add-remove neighbors; those of `PAIR` need none."""
+
 KEYS = {"epsilon": 5.0, "delta": 0.05, "neighbors": Neighbors.ADD_REMOVE}
 KEYS_PAIR = ((1,) * 3, (1,) * 4)
 """A budget at which groups of three or four records are sometimes selected, and sometimes not."""
@@ -117,7 +120,8 @@ def _extras() -> Iterator[Drawn]:
         auto = {"q": PAIR, "epsilon": EPSILON, "neighbors": relation}
         yield _single(f"{AUTO}, no bounds", auto)
     joint = {"q": PAIR, "epsilon": EPSILON, "bounds": BOUNDS, "mechanism": "joint_exp"}
-    yield _single("a bought size", {**joint, "neighbors": Neighbors.ADD_REMOVE})
+    yield _single("no size", {**joint, "neighbors": Neighbors.ADD_REMOVE})
+    yield _single("a bought size", {**joint, "q": FAR_APART, "neighbors": Neighbors.ADD_REMOVE})
     for relation in Neighbors:
         yield _single("intervals", {**joint, "neighbors": relation, "intervals": True})
 

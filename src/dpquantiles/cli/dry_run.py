@@ -44,17 +44,20 @@ def _rows_are_public(job: Job) -> bool:
 def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
     """The plan of one draw; an unknown number of records is assumed, and a note says so."""
     budget, n = job.price.draw, rows if job.typical_size is None else job.typical_size
-    swap = budget.neighbors is Neighbors.SWAP
+    swap, sized = budget.neighbors is Neighbors.SWAP, True
     if n is None:
         n = USUAL_GROUP if job.by and swap else UNKNOWN_SIZE
         whose = "of a group" if job.by else "of records"
         screen.note(f"the number {whose} is not known: {n:,} assumed; see plan --size for others")
-        if not swap:
+        sized = swap or not job.does_without_size(grid)
+        if not sized:
+            screen.note("joint_exp needs no number of records for these quantiles; others buy one")
+        elif not swap:
             _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
     n, auto = max(1, n), replace(job, mechanism=AUTO)
     view = reference("even", n, grid)
-    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid))
+    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid), sized=sized)
 
 
 def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:

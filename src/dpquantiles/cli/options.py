@@ -140,7 +140,7 @@ Size = Annotated[
         "N",
         "Under add-remove, how many records there are, if that is public: answers are the "
         "quantiles at the ranks q times this number, also if it is wrong. Without it a fifth of "
-        "epsilon buys a private count.",
+        "epsilon buys a private count; one quantile needs none.",
         DATA,
     ),
 ]

@@ -17,12 +17,14 @@ by crossing the edge of the window. L is what leaving the window costs at least:
 the way out and the way back; R under add-remove, where the end of the data costs at most S. So a
 stated size that is wrong by any number costs at most S. The rate c is epsilon / (2 sensitivity),
 minus what rounding costs.
+Under add-remove, one or two quantiles need no size at all: see `joint_exp_copies.py`.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +36,7 @@ from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Algebra, Logarithms
 from dpquantiles.kernels.gaps import MOST_ANSWERS
 from dpquantiles.mechanisms.family_shares import log_volumes
+from dpquantiles.mechanisms.joint_exp_copies import Copies
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw, FamilySetting
 from dpquantiles.mechanisms.joint_exp_law import (
     Geometry,
@@ -41,11 +44,13 @@ from dpquantiles.mechanisms.joint_exp_law import (
     Setting,
     Strip,
     Window,
+    log_expm1,
+    log_floor,
     runs,
 )
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw, target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import Demand, SortedView
+from dpquantiles.views import Demand, SortedView, copied, copied_demand
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """With the default reach, the floor has a chance of at most 2**-64; this is for utility only."""
@@ -81,8 +86,8 @@ class JointExp(WithLaw):
 
     `reach` is the half-width R of the window of ranks; None chooses it from public numbers so that
     the floor has no visible effect. `size` is the public size nu under add-remove neighbors:
-    answers are the quantiles at the ranks q nu, whether or not nu is right. Without it, a release
-    spends a share of its budget on a private count (`COUNT_SHARE`).
+    answers are the quantiles at the ranks q nu, whether or not nu is right. Without it, `copies`
+    may do; else a release spends a share of its budget on a private count (`COUNT_SHARE`).
     """
 
     name: ClassVar[str] = "joint_exp"
@@ -106,30 +111,45 @@ class JointExp(WithLaw):
         """The range of the privacy loss: all of an epsilon, or what a rho exactly pays for."""
         return self.budget.bounded_range()
 
+    @cached_property
+    def copies(self) -> Copies | None:
+        """How often every record counts where that makes a size unnecessary."""
+        return Copies.of(self.q, self.epsilon) if super().buys_size else None
+
+    @property
+    def unit(self) -> int:
+        """How many ranks a record counts for in utility, window and targets."""
+        return 1 if self.copies is None else self.copies.times
+
+    @property
+    def buys_size(self) -> bool:
+        """Whether a release buys the number of records."""
+        return super().buys_size and self.copies is None
+
     @property
     def sensitivity(self) -> int:
         """The most by which a neighbor changes the utility of an answer."""
-        return self.neighbors.records
+        return self.neighbors.records if self.copies is None else self.copies.sensitivity
 
     @property
     def beyond(self) -> int:
         """How many points answers have beyond the grid: one if a stated size may be too large."""
-        return int(self.neighbors is Neighbors.ADD_REMOVE)
+        return int(self.neighbors is Neighbors.ADD_REMOVE and self.copies is None)
 
     def demand(self, n: int, grid: Grid | None = None, missing: int = 0) -> Demand:
         """The records around every target, for a given grid or for the largest one."""
-        drawing = self.anchored(n + missing, grid)
+        drawing, often = self.anchored(n + missing, grid), n * self.unit
         setting = drawing._common_setting(n + missing, grid)
-        return Demand(runs=runs(drawing._geometry(n, setting, missing), n))
+        return copied_demand(runs(drawing._geometry(often, setting, missing), often), self.unit)
 
     def anchored(self, n: int, grid: Grid | None) -> "JointExp":
         """The mechanism that is drawn from: it may have more quantiles, behind the asked ones.
 
         In a family, quantiles near the ends of the data cannot tell how wide the range is: beyond
         the data, all answers are nearly as good. Others in the same draw hold the range, at no cost
-        to privacy and little to accuracy.
+        to privacy and little to accuracy. Where there is no size, `sized` sees to it.
         """
-        if not isinstance(grid, GridFamily):
+        if not isinstance(grid, GridFamily) or self.copies is not None:
             return self
         nats = 2 * self._nominal_rate * self.public_size(n)
         firm = [nats * min(q, 1 - q) >= FIRM for q in self.q]
@@ -141,18 +161,19 @@ class JointExp(WithLaw):
         """The exact distribution: a `JointExpLaw`, or a `FamilyLaw` on a family of grids."""
         if not isinstance(view.grid, GridFamily):
             return self.law_on_grid(view)
-        order = np.argsort(self.q, kind="stable")
-        size, missing = self.counted(view), self.left_out(view)
-        geometry = self._geometry(view.n, self._common_setting(size, view.grid), missing)
+        order, records = np.argsort(self.q, kind="stable"), copied(view, self.unit)
+        size, missing = self.counted(records), self.left_out(records)
+        geometry = self._geometry(records.n, self._common_setting(size, view.grid), missing)
         members = self.family_setting(self._public_n(size), view.grid)
-        law = FamilyLaw(view.grid, members, geometry, Strip.of(view, geometry), order)
+        law = FamilyLaw(view.grid, members, geometry, Strip.of(records, geometry), order)
         return law if self.member is None else law.member_law(self.member)
 
     def law_on_grid(self, view: SortedView) -> JointExpLaw:
         """The exact distribution (3) on a single grid."""
-        setting = self.setting(self._public_n(self.counted(view)), view.grid.size)
-        geometry = self._geometry(view.n, setting, self.left_out(view))
-        return JointExpLaw.of(view, geometry, np.argsort(self.q, kind="stable"))
+        records = copied(view, self.unit)
+        setting = self.setting(self._public_n(self.counted(records)), view.grid.size)
+        geometry = self._geometry(records.n, setting, self.left_out(records))
+        return JointExpLaw.of(records, geometry, np.argsort(self.q, kind="stable"))
 
     def drawn(self, view: SortedView, bits: Bits) -> tuple[Sequence[Any], dict[str, object]]:
         """One draw, and the grid of the answers if it was drawn with them."""
@@ -164,6 +185,19 @@ class JointExp(WithLaw):
         values = law.member_law(index).draw(bits)[: len(self.q)]
         return values, {"grid": law.family.describe_member(index)}
 
+    def buys_size_on(self, grid: Grid) -> bool:
+        """Whether a release on this grid buys a size, if only for the sake of anchors."""
+        copies = self.copies if isinstance(grid, GridFamily) else None
+        return self.buys_size or (copies is not None and copies.near_ends)
+
+    def sized(self, view: SortedView, bits: Bits) -> Self:
+        """This mechanism with a public size, which is bought if needed."""
+        return self.bought(view, bits) if self.buys_size_on(view.grid) else self
+
+    def public_numbers(self, n: int) -> dict[str, object]:
+        """The numbers that a release states beside its answers: the size, if there is one."""
+        return super().public_numbers(n) if self.copies is None else {}
+
     def _public_n(self, n: int) -> int | None:
         return n if self.neighbors is Neighbors.SWAP else None
 
@@ -173,8 +207,11 @@ class JointExp(WithLaw):
         return self.setting(self._public_n(n), MOST_STEPS if grid is None else grid.size)
 
     def _geometry(self, n: int, setting: Setting, missing: int = 0) -> Geometry:
-        nu = self.public_size(n + missing)
-        targets = target_ranks(np.sort(self.q), nu, missing)
+        if self.copies is not None:
+            nu, targets = n, self.copies.targets(n)
+        else:
+            nu = self.public_size(n + missing)
+            targets = target_ranks(np.sort(self.q), nu, missing)
         start = max(-setting.reach, -int(targets[-1]))
         stop = min(setting.reach, max(0, n - int(targets[0])))
         return Geometry(setting, targets, n, n + missing - nu, start, stop - start + 1)
@@ -218,24 +255,24 @@ class JointExp(WithLaw):
         self, window: Window, rate: float, log_volume: float, log_range: float, algebra: Algebra
     ) -> Setting:
         """The setting of a window, at the rate that rounding leaves."""
-        floor = _log_floor(rate, window.leaving, self.sensitivity)
+        floor = log_floor(rate, window.leaving, self.sensitivity)
         ends = window.most_end, self.beyond
         return Setting(window.reach, *ends, rate, floor, log_volume, log_range, algebra)
 
     def _window(self, public_n: int | None, log_volume: float) -> Window:
         """The window of ranks, if it is not too long, with the default reach (5)."""
-        steps, delta = len(self.q), self.sensitivity
-        nominal = self._nominal_rate
-        needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -_log_expm1(nominal * delta))
-        if public_n is None:
+        steps, delta, nominal = len(self.q), self.sensitivity, self._nominal_rate
+        needed = log_volume - LOG_FLOOR_CHANCE + max(0.0, -log_expm1(nominal * delta))
+        stated = 0 if self.reach is None else self.unit * self.reach
+        if self.beyond:
             most_end = math.ceil(-LOG_WRONG_SIZE / nominal)
-            reach = self.reach or delta + math.ceil(needed / nominal) + most_end
-            leaving, longest = reach, 2 * reach + 1
+            reach = stated or delta + math.ceil(needed / nominal) + most_end
+            leaving = reach
         else:
-            reach = self.reach or delta + math.ceil(needed / (2 * nominal))
+            reach = stated or delta + math.ceil(needed / (2 * nominal))
             # E = 0, so the end of the data is never farther away than this.
-            most_end = reach
-            leaving, longest = 2 * reach, min(2 * reach, 2 * public_n) + 1
+            most_end, leaving = reach, 2 * reach
+        longest = 2 * (reach if public_n is None else min(reach, public_n)) + 1
         if steps > MOST_ANSWERS:
             raise DemandTooLarge(
                 f"joint_exp answers at most {MOST_ANSWERS} quantiles at once, got {steps}; "
@@ -246,7 +283,7 @@ class JointExp(WithLaw):
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
                 "each; take a larger epsilon, fewer quantiles or a coarser resolution"
             )
-        floor = _log_floor(nominal, leaving, delta)
+        floor = log_floor(nominal, leaving, delta)
         return Window(reach, leaving, most_end, longest, nominal, floor)
 
     def _rate(self, rounding: float) -> float:
@@ -261,13 +298,3 @@ class JointExp(WithLaw):
         # A difference and a quotient err by at most 2**-52. Seeded answers depend on every bit of
         # this rate, so do not change how it is computed.
         return min(rate * (1 - 2.0**-50), MOST_RATE)
-
-
-def _log_floor(rate: float, leaving: int, delta: int) -> float:
-    """log B of (4)."""
-    return -rate * (leaving - delta) - _log_expm1(rate * delta)
-
-
-def _log_expm1(x: float) -> float:
-    """log(exp(x) - 1) for x > 0, without overflow."""
-    return x + math.log(-math.expm1(-x))

@@ -73,6 +73,16 @@ class Window(NamedTuple):
         return 2 * log_volume + max(0.0, -self.log_floor) + IRRELEVANT
 
 
+def log_floor(rate: float, leaving: int, delta: int) -> float:
+    """log B of (4)."""
+    return -rate * (leaving - delta) - log_expm1(rate * delta)
+
+
+def log_expm1(x: float) -> float:
+    """log(exp(x) - 1) for x > 0, without overflow."""
+    return x + math.log(-math.expm1(-x))
+
+
 class Geometry(NamedTuple):
     """The position of the axis; where it goes beyond the records, it is cut off."""
 

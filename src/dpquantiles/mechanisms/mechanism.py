@@ -203,8 +203,10 @@ class WithLaw(Mechanism):
 
     def sized(self, view: SortedView, bits: Bits) -> Self:
         """This mechanism with a public size, which is bought if needed."""
-        if not self.buys_size:
-            return self
+        return self.bought(view, bits) if self.buys_size else self
+
+    def bought(self, view: SortedView, bits: Bits) -> Self:
+        """This mechanism with a size that a share of the budget buys."""
         count, priced = self.priced()
         # If this cannot work at any size, raise before bits are drawn.
         priced.demand(0, view.grid)
@@ -213,7 +215,7 @@ class WithLaw(Mechanism):
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release."""
         sized = self.sized(view, bits)
-        share = {"size_share": self.profile.size_share} if self.buys_size else {}
+        share = {} if sized is self else {"size_share": self.profile.size_share}
         values, drawn = sized.drawn(view, bits)
         numbers = sized.public_numbers(self.counted(view))
         return self.released(view, bits, values, **numbers, **share, **drawn)

@@ -65,12 +65,13 @@ def by_releases(mechanism: Any, view: ReferenceView, draws: int) -> Ints:
 def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
     """Draws of JointExp; those on a family of grids are real ones, because members vary."""
     if isinstance(view.grid, GridFamily):
-        if mechanism.neighbors is Neighbors.ADD_REMOVE:
+        if mechanism.buys_size:
             mechanism = replace(mechanism, size=view.n)
         drawing = mechanism.anchored(view.n, view.grid)
         steps = _on_family(drawing.law(view), view, min(draws, MOST_FAMILY_DRAWS))
         return steps[:, np.argsort(mechanism.q, kind="stable")]
-    coarse, rate = _in_units(view, mechanism.epsilon / (2 * mechanism.sensitivity))
+    per_unit = mechanism.epsilon / (2 * mechanism.sensitivity)
+    coarse, rate = _in_units(view, mechanism.unit * per_unit)
     return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
 
 

@@ -70,10 +70,21 @@ def estimate(
     view: Reference,
     draws: int | None = None,
     intervals: Intervals | None = None,
+    *,
+    sized: bool = True,
 ) -> Estimate:
-    """The errors of one mechanism on a reference data set, from at most `draws` draws."""
+    """The errors of one mechanism on a reference data set, from at most `draws` draws.
+
+    With `sized` the number of records is public or stated. Without, a mechanism that needs it pays
+    for it, but noise in that number is left out.
+    """
     distinct = tuple(sorted(set(q)))
-    mechanism = _answering(name, budget, distinct, view.n, intervals)
+    if not sized:
+        mechanism = registry.build(name, budget, q=distinct)
+        if mechanism.buys_size:
+            _, budget = budget.split(mechanism.profile.size_share)
+    if sized or mechanism.buys_size:
+        mechanism = _answering(name, budget, distinct, view.n, intervals)
     most = registry.REGISTERED[name].draws_for(len(mechanism.q))
     errors = simulated_errors(mechanism, view, most if draws is None else min(draws, most))
     errors = errors[:, np.searchsorted(np.sort(mechanism.q), distinct)]

@@ -172,8 +172,13 @@ def planned(
     size: int,
     intervals: Intervals | None = None,
     chosen: choice.Choice | None = None,
+    *,
+    sized: bool = True,
 ) -> Plan:
-    """The plan for a reference data set; `chosen` is the choice of auto, if already made."""
+    """The plan for a reference data set; `chosen` is the choice of auto, if already made.
+
+    Without `sized`, the number of records is neither public nor stated.
+    """
     m = choice.answers(q, intervals)
     chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
@@ -183,7 +188,7 @@ def planned(
             others = min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
             draws = None if name == chosen.mechanism else others
             try:
-                estimates.append(estimate(name, budget, q, view, draws, intervals))
+                estimates.append(estimate(name, budget, q, view, draws, intervals, sized=sized))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)

@@ -18,6 +18,8 @@ from dpquantiles.views.protocol import (
     ReadAhead,
     SortedView,
     WindowView,
+    copied,
+    copied_demand,
     occupied,
     rough_ranks,
 )
@@ -35,6 +37,8 @@ __all__ = [
     "SortedSteps",
     "SortedView",
     "WindowView",
+    "copied",
+    "copied_demand",
     "filled",
     "is_dropped",
     "occupied",

@@ -268,3 +268,42 @@ class PartView:
         last = np.asarray(steps) >= self.high - self.low
         through = np.where(last, self.n, np.clip(through - self.start, 0, self.n))
         return below, through
+
+
+@dataclass(frozen=True)
+class CopiedView:
+    """Another view, in which every record counts `copies` times."""
+
+    view: SortedView
+    copies: int
+
+    @property
+    def n(self) -> int:
+        return self.copies * self.view.n
+
+    @property
+    def missing(self) -> int | None:
+        return None if self.view.missing is None else self.copies * self.view.missing
+
+    @property
+    def grid(self) -> Grid:
+        return self.view.grid
+
+    def order_statistics(self, index: Ints) -> Ints:
+        records, copied = np.unique(np.asarray(index) // self.copies, return_inverse=True)
+        return self.view.order_statistics(records)[copied]
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        below, through = self.view.ranks(steps)
+        return self.copies * below, self.copies * through
+
+
+def copied(view: SortedView, copies: int) -> SortedView:
+    """A view in which every record counts so many times; the view itself for once."""
+    return CopiedView(view, copies) if copies > 1 else view
+
+
+def copied_demand(runs: tuple[range, ...], copies: int) -> Demand:
+    """The demand for records whose copies have these positions."""
+    records = [range(run.start // copies, -(-run.stop // copies)) for run in runs]
+    return Demand(runs=merged(records))
