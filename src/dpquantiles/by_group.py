@@ -150,13 +150,11 @@ class _GroupDraw:
         by side have the law that they have there, so they buy one even if they could do without.
         """
         mechanism: Any = self.build(size)
-        side_by_side = registry.REGISTERED[self.choice.mechanism].draw_groups is not None
         protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
-        bracketed = isinstance(mechanism, Bracketed)
-        if side_by_side and protected and size is None and not bracketed:
+        if self.draw_groups is not None and protected and size is None:
             mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
-        if bracketed:  # every group has a member and a budget of its own
+        if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
             size = release.provenance["size"]
             return GroupAnswers([release.values], [size], ranks=[release.ranks])
         drawn: Any = release.provenance["grid"]
