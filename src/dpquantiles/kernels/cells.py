@@ -35,7 +35,7 @@ class Rule(NamedTuple):
 
     def heavy(self, counts: Ints, depth: int) -> NDArray[np.bool_]:
         """Whether the margin depends on the number of records, so that it must be known."""
-        return self.margin(counts, depth) > 1 - self.toll
+        return np.asarray(counts - self.least - (depth - 1) * self.toll > 1 - self.toll)
 
 
 class Cells(NamedTuple):
