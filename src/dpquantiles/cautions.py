@@ -1,12 +1,15 @@
 """What public numbers say about the answers of a job: expected errors, and warnings."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpquantiles.grid import Grid
 from dpquantiles.job import Job
-from dpquantiles.planner import Estimate, answers, expected_error, expected_errors
+from dpquantiles.planner import answers, expected_error
 from dpquantiles.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from dpquantiles.planner.estimates import Estimate
 
 MOST_USEFUL_EPSILON = 20.0
 """A larger epsilon gets a warning."""
@@ -24,6 +27,8 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
         return _stated(job, ["There are no records, so the answers are noise."])
     if size is None:
         return _stated(job, _extremes(job))
+    from dpquantiles.planner.estimates import expected_errors  # only a release needs it
+
     expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
     error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
     sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
@@ -31,7 +36,7 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
     return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
 
 
-def _plain(expected: Estimate) -> dict[str, object]:
+def _plain(expected: "Estimate") -> dict[str, object]:
     """Expected errors as plain values, rounded to what they are good for."""
     return {
         "rank_errors": [float(f"{error:.2g}") for error in expected.expected],
@@ -49,7 +54,7 @@ def _extremes(job: Job) -> list[str]:
     ]
 
 
-def _tails(job: Job, size: int, expected: Estimate | None) -> list[str]:
+def _tails(job: Job, size: int, expected: "Estimate | None") -> list[str]:
     """A warning about quantiles that are nearer to an end of the data than their error."""
     if expected is None:
         return []

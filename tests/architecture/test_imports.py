@@ -45,7 +45,6 @@ def test_a_first_release_loads_no_ledger_no_plans_no_audits_and_no_drawings() ->
     modules = all_loaded(release("[1, 2.5, None]"))
     assert {"numpy", "dpquantiles.run", "dpquantiles.planner.choice"} <= modules
     others = {"ledger", "auditing", "present", "cli", "planner.plans", "planner.needs"}
-    others |= {"planner.estimates", "planner.reference"}
     assert not modules & {"sqlite3", *(f"dpquantiles.{name}" for name in others)}
 
 

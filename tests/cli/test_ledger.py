@@ -40,7 +40,9 @@ def test_a_release_is_charged(release: Command, budget: Path) -> None:
     assert done.json["guarantee"]["epsilon"] == 1.0
     assert Ledger(budget).spent("payroll") == 1.0
     faint = release(0.0625)
-    assert faint.err.splitlines()[1].startswith("warning: Answers may lie far outside the data")
+    assert faint.err.splitlines()[1].startswith(
+        "warning: The answer for 0.5 may lie outside the data"
+    )
     assert Ledger(budget).spent("payroll") == 1.0625
 
 

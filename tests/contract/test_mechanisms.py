@@ -37,7 +37,7 @@ DATA: dict[str, Any] = {
     "far out": [1e300, -1e300, float("inf"), float("-inf")] * 10,
     "spread": list(np.linspace(-50, 50, 400)),
 }
-PLENTY = list(np.linspace(-50, 50, 4000))
+PLENTY = list(np.linspace(-50, 50, 8000))
 """So many records that no mechanism refuses two quantiles of them."""
 
 QUANTILES = [(0.5,), (0.9, 0.1, 0.5), (0.0, 1.0), (0.25, 0.25, 0.75)]

@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
@@ -118,9 +118,13 @@ def release(
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
     kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}"
-    deliver(result, wanted, kept)
+    rest = None
     if job.account is not None:
-        screen.note(f"of data set {dataset!r}, {left(job)}")
+        with suppress(Exception):  # a result that was paid for outlives any accident
+            rest = left(job)
+    deliver(result, wanted, kept, rest)
+    if rest is not None:
+        screen.note(f"of data set {dataset!r}, {rest.words}")
 
 
 def _data(
