@@ -4,18 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 PAPER := $(VENV)/.paper
+DOCS := $(VENV)/.docs
 DEVELOPMENT := $(VENV)/.development
 MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 PEERS := build/peers-venv
 
-.PHONY: demo test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
+.PHONY: demo docs test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
 	@echo; echo "Here the command is $(BIN)/dpquantiles; after '. $(BIN)/activate' it is dpquantiles."
+
+# The site, in build/site. A page that is missing, a link or an anchor that leads nowhere is an error.
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The site is build/site/index.html; '$(BIN)/mkdocs serve' shows it while you write."
 
 test: lint
 	$(BIN)/pytest -n auto --dist loadgroup --durations=30
@@ -100,6 +106,11 @@ $(RUNTIME): pyproject.toml | $(BIN)/python
 $(PAPER): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for the paper's experiments (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[paper]'
+	@touch $@ $(RUNTIME)
+
+$(DOCS): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for the site (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@ $(RUNTIME)
 
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python

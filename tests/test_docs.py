@@ -44,7 +44,7 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text("utf-8")
-    targets = re.findall(r"\]\(([^)#\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
+    targets = re.findall(r"\]\(([^)#\s]+)[)#]", text) + re.findall(r'src="([^"]+)"', text)
     for target in targets:
         if "://" not in target:
             assert (page.parent / target).exists(), target

@@ -69,8 +69,9 @@ def test_frames_are_of_the_users_own_kind(library: str) -> None:
     assert isinstance(long, kind)
     assert isinstance(wide, kind)
     if kind is pl.DataFrame:
-        assert long.columns == ["county", "q", "value"]
-        assert long.schema == {"county": pl.String, "q": pl.Float64, "value": pl.Int64}
+        assert long.columns == ["county", "q", "value", "size", "expected_error"]
+        known = {"size": pl.Int64, "expected_error": pl.Float64}
+        assert long.schema == {"county": pl.String, "q": pl.Float64, "value": pl.Int64} | known
         assert wide.columns == ["county", "q0.25", "q0.75"]
         assert wide.rows() == [(k, *v) for k, v in zip(COUNTIES, release.values, strict=True)]
     other = "pandas" if kind is pl.DataFrame else "polars"
@@ -85,7 +86,7 @@ def test_several_key_columns() -> None:
         assert release["Devon", 2023].value == pytest.approx(70, abs=3)
         assert release.guarantee is not None
         assert release.guarantee.within == ("county", "year")
-    assert list(release.long()) == ["county", "year", "q", "value"]
+    assert list(release.long()) == ["county", "year", "q", "value", "size", "expected_error"]
 
 
 def test_keys_may_be_of_many_types() -> None:
@@ -276,7 +277,21 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
         ValueError,
         r"^size must give a number for every key, got none for 'Essex'$",
     ),
-    ({"intervals": True}, ValueError, r"^intervals must be left out with by and with unit"),
+    ({"min_size": 0}, ValueError, r"^min_size must be at least 1, got 0$"),
+    ({"by": None, "keys": None, "min_size": 5}, ValueError, r"^min_size needs by"),
+    (
+        {"neighbors": "add-remove", "mechanism": "agg_tree", "min_size": 5},
+        ValueError,
+        r"^min_size needs the sizes of groups, which agg_tree does not buy; state them with size",
+    ),
+    (
+        {
+            **{"neighbors": "add-remove", "unit": "person", "max_rows_per_unit": 2},
+            "intervals": "population",
+        },
+        ValueError,
+        r"^intervals of the population need max_rows_per_unit=1, got 2",
+    ),
     ({"size": -1, "neighbors": "add-remove"}, ValueError, r"^size must be at least 0, got -1$"),
 ]
 
@@ -337,3 +352,58 @@ def test_a_csv_column_is_not_grouped_by_itself(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("v\n1.5\n2.5\n")
     with pytest.raises(ValueError, match="by must name other columns"):
         dpq.median(tmp_path / "a.csv", column="v", by="v", keys=["1.5"], epsilon=1)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_groups_have_intervals(neighbors: str) -> None:
+    """They hold the true quantiles, whatever the group is like, and survive being saved."""
+    made = ask(neighbors=neighbors, intervals=0.9, epsilon=20, rng=random.Random(4))
+    frame = made.to_frame("polars")
+    assert frame.columns[-4:] == ["lower", "upper", "size", "expected_error"]
+    assert len(frame.drop_nulls()) == len(frame)
+    assert (frame["lower"] <= frame["value"]).all()
+    assert (frame["value"] <= frame["upper"]).all()
+    for key, release in made.items():
+        rows = frame.filter(pl.col("county") == key)
+        assert [one.lower for one in release.interval()] == rows["lower"].to_list()
+        assert release.interval(0.99)[0].lower <= release.interval()[0].lower
+    again = dpq.GroupedRelease.from_json(made.to_json())
+    assert again == made
+    assert made.provenance["rank_share"] == pytest.approx(1 / 3)
+
+
+def test_units_have_intervals_of_the_rows_that_count() -> None:
+    people = pl.DataFrame({"x": np.arange(4000) % 100, "who": np.arange(4000) // 2})
+    asked: dict[str, Any] = {"column": "x", "unit": "who", "epsilon": 10, "bounds": (0, 100)}
+    for neighbors, rows in (("swap", 1), ("add-remove", 2)):
+        options: dict[str, Any] = {
+            "neighbors": neighbors,
+            "max_rows_per_unit": rows,
+            "intervals": True,
+        }
+        made = dpq.median(people, **asked, **options)
+        ((low, high),) = made.interval()
+        assert low <= made.value <= high
+        assert high - low < 20
+    with pytest.raises(ValueError, match=r"^intervals of the population need max_rows_per_unit=1"):
+        made.interval(of="population")
+
+
+def test_small_groups_are_hidden_by_their_sizes() -> None:
+    sizes = dict(zip(ask(), ask().provenance["sizes"], strict=True))
+    least = sorted(sizes.values())[1]
+    made = ask(min_size=least)
+    assert list(made) == [key for key, size in sizes.items() if size >= least]
+    assert made.provenance["min_size"] == least
+    assert made.provenance["hidden"] == len(sizes) - len(made)
+    assert len(made.to_wide("polars")) == len(made)
+    nobody = ask(min_size=10**6)
+    assert len(nobody) == 0
+    assert dpq.GroupedRelease.from_json(nobody.to_json()) == nobody
+
+
+def test_small_groups_look_less_trustworthy() -> None:
+    table = pl.DataFrame({"x": np.arange(1010) % 100, "g": ["large"] * 1000 + ["small"] * 10})
+    made = dpq.median(table, column="x", by="g", keys=["large", "small"], epsilon=1)
+    large, small = made.to_frame("polars")["expected_error"]
+    assert large < 0.05 < small <= 1

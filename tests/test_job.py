@@ -20,7 +20,7 @@ from dpquantiles.ledger.ledger import RunningRequest
 from dpquantiles.present.releases import text
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.run import run
-from dpquantiles.sources import files, memory
+from dpquantiles.sources import memory, named, parquet_files
 from dpquantiles.sources.memory import TypedColumn
 
 
@@ -274,7 +274,8 @@ def test_a_file_is_opened_before_anything_is_charged_or_read(
 ) -> None:
     """Parquet too where DuckDB is not installed: its footer names the columns."""
     others = {name: find_spec(name) for name in ("pyarrow", "polars")}
-    monkeypatch.setattr(files, "find_spec", others.get)
+    for module in (named, parquet_files):
+        monkeypatch.setattr(module, "find_spec", others.get)
     pl.DataFrame({"x": [1, 2]}).write_csv(tmp_path / "x.csv")
     pl.DataFrame({"x": [1, 2]}).write_parquet(tmp_path / "x.parquet")
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=1)
@@ -355,16 +356,19 @@ def warned(data: Any, **options: Any) -> Any:
 
 
 def test_a_hopeless_release_says_so() -> None:
-    (sentence,) = warned(np.arange(30))
+    tails, sentence, help_ = warned(np.arange(30))
+    assert tails.startswith("The answers for 0.1, 0.2, ")
+    assert "only 3 of 30 records lie beyond" in tails
     assert sentence.startswith("Answers may lie far outside the data: expect errors of about")
     assert "ranks of 30, where even quantiles would be 3 apart" in sentence
-    assert "bounds" in sentence
+    assert "bounds" in help_
     assert warned(np.arange(100_000)) is None
     assert warned(np.arange(1000), bounds=(0, 1000)) is None
     assert warned(np.array([], dtype=int)) == ["There are no records, so the answers are noise."]
     assert "protects next to nothing" in warned(np.arange(10_000), epsilon=21)[0]
     assert "outside the data" in str(warned([1.5, 2.5, 3.5], mechanism="fitted"))
-    assert warned(np.arange(300), mechanism="ind_exp") is None  # no table tells
+    assert "outside the data" in str(warned(np.arange(300), mechanism="ind_exp"))
+    assert warned(np.arange(300), mechanism="approx_quantiles") is None
 
 
 def test_a_warning_follows_public_numbers_only() -> None:
@@ -373,7 +377,7 @@ def test_a_warning_follows_public_numbers_only() -> None:
     assert warned([], **options) == warned(np.arange(10**5), **options) is None
     few, many = (warned(np.arange(n), **options, size=30) for n in (3, 1000))
     assert few == many is not None
-    assert "ranks of 30" in few[0]
+    assert "ranks of 30" in few[1]
     for n in (30, 300):
         assert warned(np.zeros(n)) == warned(np.arange(float(n)) ** 3)
 
@@ -396,4 +400,4 @@ def test_a_warning_is_shown() -> None:
     assert "far outside the data" in release._repr_html_()
     assert "far outside the data" in text(release).replace("\n", " ")
     described = dpq.describe(pl.DataFrame({"x": range(30)}), ["x"], epsilon=1)
-    assert "x: Answers may lie far outside the data" in described._repr_html_()
+    assert "x: The answers for " in described._repr_html_()

@@ -139,7 +139,7 @@ def _made(case: Case, made: Any) -> Iterator[str]:
         return
     if type(made).from_json(made.to_json()) != made:
         yield "JSON gives back something else"
-    if (made.guarantee is not None) != case.private or bool(made.note) == case.private:
+    if (made.guarantee is not None) != case.private or not (made.note or case.private):
         yield f"guarantee {made.guarantee}, note {made.note!r}, private bits: {case.private}"
     if made.guarantee is not None:
         yield from _promised(case, made.guarantee)

@@ -26,8 +26,9 @@ SECTIONS = (
         "ε = 1, 1,000 records, bounds [-100, 100], logarithmic axis, bands of one standard error. "
         "JointExp, AppIndExp (δ = 1e-6), CSmooth (rho = ε²/2, tuned t) and AggTree (tuned shape) "
         "as the paper ran them, but AggTree is this library's, whose counts are made consistent "
-        "and nonnegative. The blue line is dpquantiles as users call it; it is also told that "
-        "values of the last two data sets have two decimals.",
+        "and nonnegative. The blue line is this library's joint_exp; it is also told that "
+        "values of the last two data sets have two decimals. The default call takes another "
+        "mechanism for more than about a dozen quantiles.",
     ),
     Section(
         "distance",

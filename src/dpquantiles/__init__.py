@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpquantiles.planner.plans import Plan, plan
     from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
     from dpquantiles.results import Description, GroupedRelease, Release
+    from dpquantiles.sources.named import csv
     from dpquantiles.views import ArrayView
 
 forking.wait_for_imports()
@@ -58,6 +59,7 @@ __all__ = [
     "UniformGrid",
     "__version__",
     "audit",
+    "csv",
     "deciles",
     "describe",
     "epsilon_for",
@@ -84,6 +86,7 @@ _PLACES = {
     "planner.plans": ("Plan", "plan"),
     "privacy": ("ZCDP", "ApproxDP", "Neighbors", "PureDP"),
     "results": ("Description", "GroupedRelease", "Release"),
+    "sources.named": ("csv",),
     "views": ("ArrayView",),
 }
 """The public names by module. A module is loaded when one of its names is first used."""

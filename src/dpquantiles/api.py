@@ -45,6 +45,7 @@ def quantiles(
     grid: Grid | None = None,
     neighbors: NeighborsName = "swap",
     size: int | Mapping[Any, int] | None = None,
+    min_size: int | None = None,
     missing: Any = None,
     mechanism: AskedMechanism = "auto",
     intervals: AskedIntervals = None,
@@ -71,7 +72,7 @@ def quantiles(
             keys (of tuples, where there are several columns) or a table with the columns of `by`.
             Or "private", under add-remove neighbors and with delta: groups are found in the data by
             a selection that a fifth of epsilon and all of delta pay for.
-        unit: The column that names whom the rows belong to, such as people. The guarantee then
+        unit: The column that says whom each row belongs to, such as a person. The guarantee then
             holds for all rows of a unit together. Rows without a name are one unit.
         max_rows_per_unit: How many rows of a unit count, at most, chosen at random; 1 by default.
             More of them use more of the data, and cost that many times more budget per row.
@@ -81,9 +82,9 @@ def quantiles(
             case; far below one over the number of records.
         rho: In place of epsilon, a budget of zero-concentrated differential privacy.
         bounds: Where values may lie, known without looking at the data. Not needed, but they
-            help when data are few. Values outside are clamped.
-        resolution: The distance between neighboring answers; by default one unit of the type,
-            and for real numbers so small that it does not matter.
+            help when there are few records. Values outside are clamped.
+        resolution: The distance between neighboring answers; by default the release finds it,
+            together with the range, at no cost in budget.
         grid: A grid to use in place of bounds and resolution. It also states the type of a list,
             which otherwise only the types of its records tell.
         neighbors: "swap" protects the value of a record, and the number of records is public;
@@ -93,6 +94,9 @@ def quantiles(
             number, also if it is wrong; ranks that no record has give the upper end of the grid.
             Without it, a fifth of epsilon buys a private count; one quantile, or two that are far
             apart, need none.
+        min_size: With `by`, hide the groups whose size is smaller. Sizes are public under swap
+            neighbors, stated by `size`, or private counts; then the hidden groups are those whose
+            noisy count is smaller, and this costs nothing more.
         missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.
@@ -101,7 +105,8 @@ def quantiles(
             With `by` one is taken for all groups.
         intervals: True to measure, for a third of the budget, what intervals around the answers
             rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
-            "population" to cover sampling too, or `Intervals(0.9, of="population")`.
+            "population" to cover sampling too, or `Intervals(0.9, of="population")`. With `unit`
+            they are for the quantiles of the rows that count.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
         ledger: A `Ledger` that is charged before data are read, and keeps the release.
@@ -127,6 +132,7 @@ def quantiles(
         resolution=resolution,
         grid=grid,
         size=size,
+        min_size=min_size,
         missing=missing,
         mechanism=mechanism,
         intervals=None if intervals is None else require_intervals(intervals),

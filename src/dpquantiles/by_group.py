@@ -12,9 +12,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, GridFamily, precision
 from dpquantiles.job import USUAL_GROUP, Job
+from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupAnswers
+from dpquantiles.mechanisms.joint_exp_groups import GroupAnswers, GroupDraws
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
@@ -75,20 +77,45 @@ class _GroupDraw:
 
     job: Job
     choice: Choice
+    domain: Domain = ANYTHING
+    """What the declared type of the column can hold."""
     member: int | None = None
     """The member of a family of grids, once it was drawn for all groups."""
 
     @classmethod
-    def of(cls, job: Job, grid: Grid) -> "_GroupDraw":
+    def of(cls, job: Job, grid: Grid, domain: Domain = ANYTHING) -> "_GroupDraw":
         """Choose from public numbers; of sizes, only stated ones are known before the charge."""
-        return cls(job, job.choose(USUAL_GROUP, grid))
+        drawing = cls(job, job.choose(USUAL_GROUP, grid), domain)
+        if job.min_size is not None and not drawing.knows_sizes:
+            raise InvalidValue(
+                f"min_size needs the sizes of groups, which {drawing.choice.mechanism} does not "
+                "buy; state them with size, or take another mechanism, such as joint_exp"
+            )
+        return drawing
 
-    def build(self, size: int | None) -> Mechanism:
+    @property
+    def knows_sizes(self) -> bool:
+        """Whether the size of every group is public, found with the keys, or bought."""
+        job = self.job
+        public = job.budget.neighbors is Neighbors.SWAP or job.size is not None
+        return public or job.price.keys is not None or self.needs_size
+
+    @property
+    def needs_size(self) -> bool:
+        """Whether a draw needs the size of its group, as answers with intervals always do."""
+        profile = registry.MECHANISMS[self.choice.mechanism].profile
+        return profile.uses_size or self.job.intervals is not None
+
+    @property
+    def draw_groups(self) -> GroupDraws | None:
+        """How groups are drawn side by side; None where they are drawn one by one."""
+        one_by_one = self.job.intervals is not None
+        return None if one_by_one else registry.REGISTERED[self.choice.mechanism].draw_groups
+
+    def build(self, size: int | None) -> Mechanism | Bracketed:
         """The mechanism for one group of a public size."""
-        mechanism: Any = self.job.build(self.choice.mechanism, self.job.typical_size)
-        if size is not None and mechanism.profile.uses_size:
-            mechanism = self.job.build(self.choice.mechanism, size)
-        made: Mechanism = mechanism
+        stated = size if size is not None and self.needs_size else self.job.typical_size
+        made = self.job.build(self.choice.mechanism, stated, self.domain)
         return made if self.member is None else replace(made, member=self.member)  # type: ignore[call-arg]
 
     def release(self, records: Groups | SortedView, sizes: Ints | None) -> GroupAnswers:
@@ -96,8 +123,7 @@ class _GroupDraw:
         if isinstance(records, Groups):
             return self.release_groups(records, sizes, self.job.bits)
         size = None if sizes is None else int(sizes[0])
-        answers, size, member = self._release_one(records, size, self.job.bits)
-        return GroupAnswers([answers], [size], member)
+        return self._release_one(records, size, self.job.bits)
 
     def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
         """The same for groups in memory.
@@ -105,34 +131,37 @@ class _GroupDraw:
         Under add-remove neighbors `sizes` are public numbers; without them every group buys its
         own.
         """
-        draw_groups = registry.REGISTERED[self.choice.mechanism].draw_groups
-        if draw_groups is not None:
-            return draw_groups(self.build(None), groups, sizes, bits)
+        if self.draw_groups is not None:
+            return self.draw_groups(self.build(None), groups, sizes, bits)
         each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
         released = [
             self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
         ]
-        return GroupAnswers([one[0] for one in released], [one[1] for one in released])
+        return GroupAnswers(
+            [answers for one in released for answers in one.answers],
+            [size for one in released for size in one.sizes],
+            ranks=[ranks for one in released for ranks in one.ranks or [None]],
+        )
 
-    def _release_one(
-        self, view: SortedView, size: int | None, bits: Bits
-    ) -> tuple[Answers, int | None, int | None]:
+    def _release_one(self, view: SortedView, size: int | None, bits: Bits) -> GroupAnswers:
         """The answers of one group, its public size, and the member of a family for all others.
 
         The size is given, counted under swap neighbors, or bought. Groups that could be drawn side
         by side have the law that they have there, so they buy one even if they could do without.
         """
         mechanism: Any = self.build(size)
-        side_by_side = registry.REGISTERED[self.choice.mechanism].draw_groups is not None
         protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
-        if side_by_side and protected and size is None:
+        if self.draw_groups is not None and protected and size is None:
             mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
+        if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
+            size = release.provenance["size"]
+            return GroupAnswers([release.values], [size], ranks=[release.ranks])
         drawn: Any = release.provenance["grid"]
         member = drawn.get("member", {}).get("index", self.member)
         if size is None:
             size = release.provenance.get("size") if protected else mechanism.counted(view)
-        return release.values, size, member
+        return GroupAnswers([release.values], [size], member)
 
     def describe(self, grid: Grid) -> dict[str, object]:
         """The grid of the answers as plain values."""
@@ -141,13 +170,16 @@ class _GroupDraw:
         return grid.describe_member(self.member)
 
     def shares(self) -> dict[str, object]:
-        """What the keys, or the sizes of groups, are paid with."""
-        keys, profile = self.job.price.keys, self.build(None).profile
+        """What the keys, the sizes of groups, and measured ranks are paid with."""
+        keys, measured = self.job.price.keys, self.job.intervals is not None
+        profile = registry.MECHANISMS[self.choice.mechanism].profile
+        ranks: dict[str, object] = {"rank_share": float(RANK_SHARE)} if measured else {}
         if keys is not None:
-            return {"keys_share": COUNT_SHARE, "keys_threshold": keys.threshold}
+            return {"keys_share": COUNT_SHARE, "keys_threshold": keys.threshold, **ranks}
         protected = self.job.budget.neighbors is not Neighbors.SWAP
-        bought = profile.uses_size and self.job.size is None and protected
-        return {"size_share": profile.size_share} if bought else {}
+        bought = self.needs_size and self.job.size is None and protected
+        share = float(1 - RANK_SHARE) * COUNT_SHARE if measured else profile.size_share
+        return {"size_share": share, **ranks} if bought else ranks
 
 
 def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
@@ -159,7 +191,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     draw = _GroupDraw.of(job, grid)
     selects = job.price.keys is not None
     unstated = selects or job.budget.neighbors is Neighbors.SWAP
-    if unstated and registry.REGISTERED[draw.choice.mechanism].draw_groups is None:
+    if unstated and draw.draw_groups is None:
         return
     nobody = np.zeros(0, dtype=np.int64)
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
@@ -173,29 +205,34 @@ def draw(
     job: Job, grouping: Grouping, table: Table, source: Source, grid: Grid, missing: Any
 ) -> GroupedRelease:
     """One release of all groups."""
-    column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid)
+    column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid, source.domain)
     columns = grouping.columns
     with grouped_rows(
         table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
     ).pinned() as rows:
         codes, sizes = _groups(job, grouping, rows)
         answers: list[Any] = [None] * len(codes)
-        shown: list[Any] = [None] * len(codes)
+        shown, ranks = answers.copy(), answers.copy()
         for places, records in rows.portions(codes, grid, missing):
             portion = drawing.release(records, None if sizes is None else sizes[places])
             drawing = replace(drawing, member=portion.member)
-            for place, answer, size in zip(
-                places.tolist(), portion.answers, portion.sizes, strict=True
-            ):
+            measured = portion.ranks or [None] * len(portion.answers)
+            drawn = zip(portion.answers, portion.sizes, measured, strict=True)
+            for place, (answer, size, measure) in zip(places.tolist(), drawn, strict=True):
                 answers[place], shown[place] = _ordered(job, answer), size
+                ranks[place] = measure
+    least = job.min_size
+    kept = [i for i, size in enumerate(shown) if least is None or size >= least]
+    sizes_shown = [shown[i] for i in kept]
     private = entropy.is_private(job.bits)
     promise = job.promise([drawing.build(None).guarantee])
     return GroupedRelease(
         by=columns.by,
-        keys=read(codes, columns.types),
+        keys=tuple(read([codes[i] for i in kept], columns.types)),
         key_types=columns.types,
         q=job.q,
-        values=tuple(answers),
+        values=tuple(answers[i] for i in kept),
+        ranks=None if job.intervals is None else tuple(ranks[i] for i in kept),
         guarantee=promise if private else None,
         mechanism=drawing.choice.mechanism,
         type=grid.kind.name,
@@ -206,9 +243,10 @@ def draw(
             **job.units.provenance,
             **drawing.shares(),
             "choice": drawing.choice.why,
-            **cautions.for_groups(job, drawing.choice.mechanism, shown, grid),
+            **cautions.for_groups(job, drawing.choice.mechanism, sizes_shown, grid),
             **precision(grid, source.domain),
-            **({"sizes": shown} if None not in shown else {}),
+            **({} if least is None else {"min_size": least, "hidden": len(shown) - len(kept)}),
+            **({"sizes": sizes_shown} if None not in sizes_shown else {}),
         },
     )
 

@@ -1,12 +1,15 @@
 """What public numbers say about the answers of a job: expected errors, and warnings."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpquantiles.grid import Grid
 from dpquantiles.job import Job
-from dpquantiles.planner import Estimate, answers, expected_error, expected_errors
+from dpquantiles.planner import answers, expected_error
 from dpquantiles.privacy import Neighbors
+
+if TYPE_CHECKING:
+    from dpquantiles.planner.estimates import Estimate
 
 MOST_USEFUL_EPSILON = 20.0
 """A larger epsilon gets a warning."""
@@ -24,6 +27,8 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
         return _stated(job, ["There are no records, so the answers are noise."])
     if size is None:
         return _stated(job, _extremes(job))
+    from dpquantiles.planner.estimates import expected_errors  # only a release needs it
+
     expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
     error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
     sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
@@ -31,7 +36,7 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
     return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
 
 
-def _plain(expected: Estimate) -> dict[str, object]:
+def _plain(expected: "Estimate") -> dict[str, object]:
     """Expected errors as plain values, rounded to what they are good for."""
     return {
         "rank_errors": [float(f"{error:.2g}") for error in expected.expected],
@@ -49,7 +54,7 @@ def _extremes(job: Job) -> list[str]:
     ]
 
 
-def _tails(job: Job, size: int, expected: Estimate | None) -> list[str]:
+def _tails(job: Job, size: int, expected: "Estimate | None") -> list[str]:
     """A warning about quantiles that are nearer to an end of the data than their error."""
     if expected is None:
         return []
@@ -94,7 +99,16 @@ def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
             f"In {count:,} of {len(sizes):,} groups there are so few records ({min(few):,} to "
             f"{max(few):,}) that answers may lie far outside the data. {HELP}"
         )
-    return _stated(job, sentences)
+    known = {size: _share(job, mechanism, size, grid) for size in set(sizes)}
+    errors = [known[size] for size in sizes]
+    quality = {} if None in errors else {"expected_errors": errors}
+    return {**quality, **_stated(job, sentences)}
+
+
+def _share(job: Job, mechanism: str, size: int | None, grid: Grid) -> float | None:
+    """The expected rank error as a share of the size, public or private; at most one."""
+    error = None if size is None else _table_error(job, mechanism, max(1, size), grid)
+    return None if error is None or size is None else float(f"{min(1, error / max(1, size)):.2g}")
 
 
 def _table_error(job: Job, mechanism: str, size: int, grid: Grid) -> float | None:

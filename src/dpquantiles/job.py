@@ -18,8 +18,8 @@ from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
 from dpquantiles.planner import AUTO, Choice, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
-from dpquantiles.sources.files import Named
 from dpquantiles.sources.keys import PRIVATE
+from dpquantiles.sources.named import Named
 from dpquantiles.views import DROP, MISSING_POLICIES, is_dropped
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class Job:
     resolution: Any = None
     grid: Grid | None = None
     size: int | Mapping[Any, int] | None = None
+    min_size: int | None = None
+    """Groups whose public or private size is smaller are not shown."""
     missing: Any = None
     mechanism: str = AUTO
     intervals: Intervals | None = None
@@ -106,8 +108,12 @@ class Job:
             require_grid(self.grid, self.bounds or None, self.resolution)
         object.__setattr__(self, "missing", self._missing_policy())
         require.choice((AUTO, *registry.MECHANISMS), mechanism=self.mechanism)
-        if self.intervals is not None and (self.by or self.units.column):
-            raise InvalidValue("intervals must be left out with by and with unit, got both")
+        if self.min_size is not None:
+            if not self.by:
+                raise InvalidValue("min_size needs by, the columns that divide the table")
+            object.__setattr__(self, "min_size", require.count(minimum=1, min_size=self.min_size))
+        if self.intervals is not None:
+            self.intervals.check_rows(self.units.rows)
         if self.account is not None and not entropy.is_private(self.bits):
             raise InvalidValue(
                 "rng must be left out when a ledger is charged: a seeded release has no guarantee"
@@ -256,8 +262,8 @@ class Job:
         source = {"source": _digest(named) if isinstance(named, Named) else None}
         if isinstance(named, Named) and named.type is not None:
             source["type"] = named.type
-        if isinstance(named, Named) and named.na:
-            source["na"] = ", ".join(map(repr, named.na))
+        if isinstance(named, Named):
+            source |= named.dialect.stated
         column = self.columns[0]
         columns: dict[str, object] = {"column": column, "bounds": self.bounds.get(column)}
         if self.describes:
@@ -266,6 +272,7 @@ class Job:
         names = ("q", "resolution", "grid", "missing", "mechanism", "intervals")
         stated = {name: getattr(self, name) for name in names}
         units = {"size": self.typical_size, "rows": self.units.rows}
+        units |= {} if self.min_size is None else {"min_size": self.min_size}
         parameters = {**columns, **stated, **units, **source}
         return {name: _plain(value) for name, value in parameters.items()}
 

@@ -39,15 +39,17 @@ class Options(CommonOptions, total=False):
 
     column: str | None
     by: None
+    min_size: None
     size: int | None
     intervals: AskedIntervals
 
 
 class GroupOptions(CommonOptions, total=False):
-    """The options of a release by group, which has no intervals."""
+    """The options of a release by group."""
 
     column: Required[str]
     by: Required[str | Iterable[str]]
     keys: Any
     size: int | Mapping[Any, int] | None
-    intervals: None
+    min_size: int | None
+    intervals: AskedIntervals

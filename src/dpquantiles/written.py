@@ -11,8 +11,8 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, default_grid
 from dpquantiles.kinds import Datetime, Kind
 from dpquantiles.sources.cells import parse
-from dpquantiles.sources.files import check_readable
 from dpquantiles.sources.keys import KeyColumns
+from dpquantiles.sources.named import check_readable
 from dpquantiles.sources.tables import nearest
 from dpquantiles.views import MISSING_POLICIES
 

@@ -45,7 +45,6 @@ def test_a_first_release_loads_no_ledger_no_plans_no_audits_and_no_drawings() ->
     modules = all_loaded(release("[1, 2.5, None]"))
     assert {"numpy", "dpquantiles.run", "dpquantiles.planner.choice"} <= modules
     others = {"ledger", "auditing", "present", "cli", "planner.plans", "planner.needs"}
-    others |= {"planner.estimates", "planner.reference"}
     assert not modules & {"sqlite3", *(f"dpquantiles.{name}" for name in others)}
 
 
@@ -179,8 +178,8 @@ def test_a_lazy_table_loads_its_own_library_alone(library: str, table: str, tran
 
 SOURCES = Path(dpquantiles.__file__).parent
 ENGINES = ("duckdb", "polars", "pyspark", "ibis", "dask", "pandas", "pyarrow")
-ALLOWED = {"pandas": {"dask"}, "polars": {"polars", "files"}}
-ALLOWED |= {"pyarrow": {"memory", "units", "files", "duckdb"}}
+ALLOWED = {"pandas": {"dask"}, "polars": {"polars", "parquet_files"}}
+ALLOWED |= {"pyarrow": {"memory", "units", "parquet_files", "duckdb"}}
 """Modules of sources other than its own that may import a library: Dask is made of pandas, and
 what reads columns in memory and single files may use what is there."""
 

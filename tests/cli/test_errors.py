@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpquantiles.cli import main, screen
-from dpquantiles.sources import files
+from dpquantiles.sources import named, parquet_files
 from tests.cli.conftest import Command
 
 
@@ -134,7 +134,7 @@ def test_columns(run: Command, table: Path) -> None:
         ("junk.parquet", bytes(range(256)), "is not a Parquet file"),
         ("broken.parquet", b"PAR1" + bytes(99) + b"PAR1", "may be cut off or damaged"),
         ("empty.csv", b"", "must begin with a line of column names"),
-        ("table.xlsx", b"", "must end in .csv or .parquet"),
+        ("table.xlsx", b"", "must end in .csv, .tsv"),
     ],
 )
 def test_files(
@@ -152,7 +152,8 @@ def test_a_directory(run: Command, tmp_path: Path) -> None:
 
 def test_a_missing_library(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    for module in (named, parquet_files):
+        monkeypatch.setattr(module, "find_spec", lambda _: None)
     command = ("release", tmp_path / "x.parquet", "-c", "x", "-q", "0.5", "-e", "1")
     assert_refused(run, "pip install 'dpquantiles[pyarrow]'", *command)
 

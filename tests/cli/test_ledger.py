@@ -40,7 +40,9 @@ def test_a_release_is_charged(release: Command, budget: Path) -> None:
     assert done.json["guarantee"]["epsilon"] == 1.0
     assert Ledger(budget).spent("payroll") == 1.0
     faint = release(0.0625)
-    assert faint.err.splitlines()[1].startswith("warning: Answers may lie far outside the data")
+    assert faint.err.splitlines()[1].startswith(
+        "warning: The answer for 0.5 may lie outside the data"
+    )
     assert Ledger(budget).spent("payroll") == 1.0625
 
 
@@ -153,11 +155,11 @@ def test_pictures_on_a_terminal_without_blocks() -> None:
 
 
 def test_verify(release: Command, run: Command, budget: Path) -> None:
-    assert run("ledger", "verify", budget).out.startswith("1 entry, all whole; head ")
+    assert run("ledger", "verify", budget).out.startswith("1 entry checked, none changed; head ")
     release(1)
     done = run("ledger", "verify", budget)
     head = done.out.split()[-1]
-    assert (done.code, done.out) == (0, f"3 entries, all whole; head {head}\n")
+    assert (done.code, done.out) == (0, f"3 entries checked, none changed; head {head}\n")
     release(1)
     assert run("ledger", "verify", budget, "--head", head).code == 0
     other = run("ledger", "verify", budget, "--head", "0" * 64)

@@ -95,7 +95,7 @@ def test_a_dry_run_keeps_a_protected_number_of_rows(run: Command, folder: Path) 
 def test_a_dry_run_reads_no_record(run: Command, folder: Path) -> None:
     (folder / "all.csv").write_text("x\nthis is no number\n")
     done = run("release", folder / "all.csv", *OPTIONS, "--dry-run")
-    assert "its type is told when it is read" in done.out
+    assert "not declared, found when the file is read" in done.out
     sql = "SELECT error('secret')::DOUBLE AS x FROM range(9)"
     assert "a query" in run("release", "--sql", sql, *OPTIONS, "--dry-run").out
 
@@ -150,7 +150,7 @@ def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_duckdb_tells_how_far_it_is(folder: Path) -> None:
-    from dpquantiles.sources.files import Named
+    from dpquantiles.sources.named import Named
     from dpquantiles.sources.source import open_whole
 
     query = Named("SELECT x FROM t", is_query=True, database=str(folder / "numbers.duckdb"))

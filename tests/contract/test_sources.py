@@ -81,6 +81,34 @@ def test_windows_and_releases_are_those_of_the_array(
         assert release(data, "x", **options) == release(array, None, **options)
 
 
+MANY = tuple(k / 100 for k in range(1, 100))
+
+
+def percentiles(data: Any, mechanism: str, **options: Any) -> dpq.Release:
+    asked = {"epsilon": 20, "mechanism": mechanism, "rng": random.Random(3), **options}
+    found: dpq.Release = dpq.quantiles(data, MANY, **asked)
+    return found
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("engine", [*IN_MEMORY, *LAZY])
+def test_percentiles_are_those_of_the_array(
+    engine: str, name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if hardly any record may be fetched, so that the engine has to count them."""
+    if engine in SLOW and name not in ("floats", "integers", "ties"):
+        pytest.skip("some columns will do for engines that take their time")
+    array = COLUMNS[name]
+    data = make(engine, pa.table({"x": array}), request)
+    ways = ("auto",) if engine in IN_MEMORY else ("auto", "adaptive_tree", "fitted")
+    for way in ways:
+        assert percentiles(data, way, column="x") == percentiles(array, way)
+    if engine in LAZY:
+        monkeypatch.setattr(lazy, "MOST_ROUGH", 20)
+        monkeypatch.setattr(lazy, "MOST_RANGES", 2)
+        assert percentiles(data, way, column="x") == percentiles(array, way)
+
+
 CROWDED = ["floats", "skewed", "integers", "datetimes", "decimals"]
 
 

@@ -28,6 +28,7 @@ from dpquantiles.mechanisms import (
     recursive_joint_exp,
     registry,
     slice_quantiles,
+    told_apart,
 )
 from dpquantiles.mechanisms.baselines import csmooth
 from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
@@ -246,7 +247,7 @@ def _trees() -> Iterator[Case]:
     for m in (1, 2, 3, 22, 23, 24, 25, 143, 144, 500):
         parts = recursive_joint_exp.RecursiveJointExp.parts(m)
         yield case(f"tree {m} {parts}", recursive_joint_exp.grow, 0, m + 1, parts)
-    yield from table(recursive_joint_exp.van_der_corput, (np.arange(20),), (1, 3, 6))
+    yield from table(told_apart.van_der_corput, (np.arange(20),), (1, 3, 6))
     rng = np.random.default_rng(3)
     counts = tree.sums(rng.integers(0, 99, 64), 4, 3)
     noisy = [level + rng.integers(-20, 20, len(level)) for level in counts]

@@ -29,7 +29,7 @@ from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.require import LARGEST_COUNT
 from dpquantiles.results import Release
-from dpquantiles.views import SortedView
+from dpquantiles.views import Limits, SortedView
 from tests.mechanisms.adaptive_tree_checks import check_sum
 from tests.mechanisms.joint_exp_checks import Answer, law_of, neighbor_pairs, view_of
 
@@ -202,7 +202,8 @@ def check_sensitivity(neighbors: str) -> None:
     seen = set()
     for pair in neighbor_pairs(neighbors, [0, 1, 2, 3], 9):
         for length in (1, 2, 4, 16):
-            one, other = (fitted.occupied(np.array(x, dtype=np.int64), length) for x in pair)
+            views = (dpq.ArrayView(list(x), dpq.UniformGrid(0, 8, 1)) for x in pair)
+            one, other = (vars(fitted)["occupied"](view, length, Limits(0, 9)) for view in views)
             assert one == len({step // length for step in pair[0]})
             seen.add(other - one)
     assert seen == ({0, 1} if neighbors == "add-remove" else {-1, 0, 1})

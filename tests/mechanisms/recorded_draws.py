@@ -333,17 +333,17 @@ class Recorder:
         return draw
 
     def parts_of_the_grid(self, original: Callable[..., int]) -> Callable[..., int]:
-        def occupied(steps: Any, length: int) -> int:
+        def occupied(view: Any, length: int, limits: Any) -> int:
             self.draws.append(
                 Draw(
                     what="question",
                     records=range(0),
                     epsilon=Fraction(0),
                     rho=Fraction(0),
-                    public=(length,),
+                    public=(length, *limits),
                 )
             )
-            return original(steps, length)
+            return original(view, length, limits)
 
         return occupied
 

@@ -20,8 +20,8 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     Node,
     RecursiveJointExp,
     RecursiveLaw,
-    ToldApart,
 )
+from dpquantiles.mechanisms.told_apart import ToldApart
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import PartView
 from tests.mechanisms import joint_exp_checks as checks

@@ -11,6 +11,7 @@ import pytest
 from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge
 from dpquantiles.grid import FloatGrid
+from dpquantiles.kernels.cells import parts
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
@@ -50,11 +51,11 @@ def test_parts_are_some_thousand_per_record() -> None:
         for size in (0, 1, 1000, 10**6):
             length = weak.part_length(points, size)
             assert length == pure(1.0, q=evenly(2000)).part_length(points, size)
-            parts = -(-points // length)
-            assert length == 1 or fitted.FINENESS * max(1, size) / 4 < parts
-            assert length == 1 or parts <= 4 * fitted.FINENESS * max(1, size)
+            number = -(-points // length)
+            assert length == 1 or fitted.FINENESS * max(1, size) / 4 < number
+            assert length == 1 or number <= 4 * fitted.FINENESS * max(1, size)
             steps = np.array([0, points - 1, points - 1])
-            assert fitted.occupied(steps, length) == 2
+            assert parts(steps, length) == 2
 
 
 def test_stages_are_within_the_budget() -> None:

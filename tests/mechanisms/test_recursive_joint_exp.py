@@ -21,10 +21,9 @@ from dpquantiles.mechanisms.recursive_joint_exp import (
     Node,
     RecursiveJointExp,
     RecursiveLaw,
-    ToldApart,
     grow,
-    van_der_corput,
 )
+from dpquantiles.mechanisms.told_apart import ToldApart, van_der_corput
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees

@@ -222,11 +222,18 @@ def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:
 
 def test_auto_is_good_for_all_kinds_of_records() -> None:
     """Within 10 % of the best on smooth records, within twice on others."""
-    over = ratios(set(tables.GRIDS) - {"integers"})
+    over = ratios(set(tables.GRIDS) - {"integers", "float"})
     # A hundredth is less than the noise of an entry.
     assert over["smooth"].max() <= 1.01
     assert over["clustered"].max() <= 1
     assert over["tied"].max() <= 1
+
+
+def test_auto_is_nearly_always_good_without_bounds() -> None:
+    """For some two dozen quantiles of few hundred records, no mechanism is good for all kinds."""
+    for found in ratios(["float"]).values():
+        assert found.max() < 1.1
+        assert (found > 1).mean() < 0.01
 
 
 def test_auto_is_mostly_good_for_whole_numbers_without_bounds() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources.duckdb import quoted
-from dpquantiles.sources.files import Named, read_column
+from dpquantiles.sources.named import Named
 from dpquantiles.sources.source import open_whole
+from tests.sources.reading import read_column
 
 LINES = {
     "not UTF-8 elsewhere": (b"x,y\n1,a\n2,caf\xe9\n3,\x80\n", [1, 2, 3]),

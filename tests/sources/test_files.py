@@ -12,8 +12,9 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.errors import MissingBackend
-from dpquantiles.sources import files
-from dpquantiles.sources.files import Named, read_column
+from dpquantiles.sources import named, parquet_files
+from dpquantiles.sources.named import Named
+from tests.sources.reading import read_column
 
 LIBRARIES = ("pyarrow", "polars")
 
@@ -26,7 +27,8 @@ def write(folder: Path, content: str | bytes, name: str = "data.csv") -> Path:
 
 def only(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     """Pretend that this is the only library installed."""
-    monkeypatch.setattr(files, "find_spec", lambda name: name == library or None)
+    for module in (named, parquet_files):
+        monkeypatch.setattr(module, "find_spec", lambda name: name == library or None)
 
 
 def test_quotes_commas_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must end in .csv or .parquet"):
+    with pytest.raises(ValueError, match=r"must end in .csv, .tsv"):
         read_column(write(tmp_path, "a\n", "data.xlsx"), "a")
 
 

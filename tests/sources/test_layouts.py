@@ -12,8 +12,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources import relations
-from dpquantiles.sources.files import Named
 from dpquantiles.sources.layouts import common_type
+from dpquantiles.sources.named import Named
 from dpquantiles.sources.source import open_whole
 
 pytest.importorskip("duckdb")

@@ -16,11 +16,12 @@ from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
 from dpquantiles.sources import lazy as lazy_module
-from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import Engine
 from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.polars import Polars
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import ArrayView, FilledView
+from dpquantiles.views import ArrayView, FilledView, Limits
 
 VALUES = np.random.default_rng(3).normal(50_000, 10_000, 20_000)
 TABLE = pl.LazyFrame({"x": VALUES})
@@ -190,3 +191,31 @@ def test_data_that_change_between_scans_are_refused() -> None:
     view._numbers = replace(numbers, frame=lazy(np.append(VALUES, VALUES)).frame)
     with pytest.raises(ScanFailed, match="changed between two scans"):
         view.order_statistics(np.arange(9_900, 10_100))
+
+
+@pytest.mark.parametrize("length", [1, 4**5])
+@pytest.mark.parametrize("shape", ["smooth", "tied", "clustered", "clamped"])
+@pytest.mark.parametrize("bounds", [(0.0, 100_000.0), None])
+def test_occupied_parts_are_those_of_the_array(
+    shape: str, length: int, bounds: tuple[float, float] | None
+) -> None:
+    values = np.random.default_rng(8).normal(50_000, 15_000, 20_000)
+    if shape == "tied":
+        values = np.round(values, -2)
+    if shape == "clustered":
+        values = np.round(values, -4) + np.random.default_rng(9).normal(0, 1e-6, len(values))
+    if shape == "clamped":
+        values += 1e6
+    grid = default_grid(REAL, bounds)
+    expected = ArrayView(values, grid)
+    for limits in (Limits(0, 10**9), Limits(1000, 2500), Limits(2000, 6000), Limits(0, 12_000)):
+        view = ScannedView(lazy(values), grid)
+        assert view.occupied(length, limits) == expected.occupied(length, limits)
+
+
+def test_smooth_records_fill_cells_that_the_engine_counts() -> None:
+    counting = Counting()
+    view = ScannedView(counting.watch(lazy()), default_grid(REAL, (0, 100_000)))
+    enough = view.n // 8
+    assert view.occupied(1, Limits(0, enough)) == enough
+    assert counting.rows[1:] in ([], [1])

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from dpquantiles.sources.files import Named, Size
+from dpquantiles.sources.named import Named, Size
 from dpquantiles.sources.source import open_data
 
 

@@ -18,8 +18,9 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.privacy import Units
 from dpquantiles.sources import groups, source
+from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.duckdb import is_derived as is_derived_by_duckdb
-from dpquantiles.sources.engine import Engine, Numbers, engine_of
+from dpquantiles.sources.engine import Engine, engine_of
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data

@@ -20,7 +20,8 @@ def segmented(records: list[int], bins: list[int]) -> Segments:
         np.array([f(g) for g in groups.values()], dtype=np.int64) for f in (min, max, len)
     )
     objects = (low.astype(object), high.astype(object))
-    return Segments.of(objects, (low, high), (low, high), counts)
+    bins_found = np.array(list(groups), dtype=np.int64)
+    return Segments.of(objects, (low, high), (low, high), counts, bins_found)
 
 
 @given(RECORDS, st.lists(st.integers(0, 8), min_size=40, max_size=40))
@@ -67,7 +68,7 @@ def test_runs_cover_what_is_wanted_and_nothing_fetched(
     ends = np.arange(n, dtype=np.int64)
     counts = ends % 5 + 1
     mask = np.array(fetched[:n]) & ~np.array(wanted)
-    segments = Segments(ends.astype(object), ends.astype(object), ends, ends, counts, mask)
+    segments = Segments(ends.astype(object), ends.astype(object), ends, ends, counts, mask, ends)
     index = np.flatnonzero(wanted)
     if not len(index):
         return
@@ -84,7 +85,9 @@ def test_runs_keep_the_widest_gaps() -> None:
     ends = np.arange(7, dtype=np.int64)
     counts = np.array([1, 9, 1, 2, 1, 90, 1])
     none = np.zeros(7, dtype=bool)
-    segments = Segments(ends.astype(object), ends.astype(object), ends, ends + 1, counts, none)
+    segments = Segments(
+        ends.astype(object), ends.astype(object), ends, ends + 1, counts, none, ends
+    )
     wanted = np.array([0, 2, 4, 6])
     assert segments.runs(wanted, 2) == [Run(0, 4), Run(6, 6)]
     assert segments.runs(wanted, 3) == [Run(0, 0), Run(2, 4), Run(6, 6)]
@@ -137,3 +140,36 @@ def test_runs_are_joined_to_one_segment_each() -> None:
     assert joined.counts.tolist() == [5, 1]
     none = np.empty(0, dtype=np.int64)
     assert not joined.filled_by(none, none, none)
+
+
+@given(RECORDS, st.integers(1, 10), st.integers(1, 8), st.data())
+def test_bounds_hold_the_true_numbers(
+    records: list[int], width: int, length: int, data: st.DataObject
+) -> None:
+    found = segmented(records, [record // width for record in records])
+    fetched = np.array(data.draw(st.lists(st.booleans(), min_size=40, max_size=40)))
+    found = found._replace(fetched=fetched[: len(found.counts)])
+    ordered, ends = np.sort(records), np.cumsum(found.counts)
+    pool = ordered[np.repeat(found.fetched, found.counts)]
+    steps = np.arange(-1, 33)
+    least, most = found.below(pool, steps)
+    true = np.searchsorted(ordered, steps)
+    assert ((least <= true) & (true <= most)).all()
+    few, many = found.parts(pool, length)
+    occupied = len(set((ordered // length).tolist()))
+    assert few <= occupied <= many
+    if found.fetched.all():
+        assert few == many
+        assert (least == most).all()
+    assert found.agrees_with(segmented(records, [record // length for record in records]))
+    whole = found.inner(31)
+    if whole is not None:
+        middle = found.middle(whole, data.draw(st.integers(1, 50)))
+        assert whole.first <= middle.first <= middle.last <= whole.last
+        assert ends[middle.last] >= 1
+
+
+def test_segments_that_moved_do_not_agree() -> None:
+    found = segmented([1, 2, 3, 20, 21, 22], [0, 0, 0, 1, 1, 1])
+    assert not found.agrees_with(segmented([1, 2, 19, 20, 21, 22], [0, 0, 1, 1, 1, 1]))
+    assert not found.agrees_with(segmented([1, 2, 3, 20, 21], [0, 0, 0, 1, 1]))

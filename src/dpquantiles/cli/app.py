@@ -108,9 +108,11 @@ def _two_bounds(given: Sequence[str]) -> list[str]:
 def _as_typed(message: str) -> str:
     """A message with parameters as users type them: neighbors='swap' becomes --neighbors swap."""
     message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
+    message = re.sub(r"\b(delimiter|decimal|thousands)=('[^']+')", r"--\1 \2", message)
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
     message = re.sub(r"\bneeds by\b", "needs --by", message)
     message = re.sub(r"\brequest_id\b", "request-id", message)
+    message = re.sub(r"\bmin_size\b", "min-size", message)
     return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
 
 

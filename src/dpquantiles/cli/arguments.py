@@ -14,6 +14,7 @@ from dpquantiles.errors import InvalidValue, MissingBackend
 from dpquantiles.intervals import DATA, SUBJECTS, Intervals, require_level
 from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
+from dpquantiles.sources.named import Dialect
 
 PRINTED = ("text", "json", "csv", "md", "html", "svg")
 """The formats that can be printed; files can have one more."""
@@ -121,6 +122,14 @@ def whole(parameter: str, text: str) -> int:
     except InvalidOperation:
         pass
     raise InvalidValue(f"{parameter} must be a whole number, got {text!r}")
+
+
+def dialect(
+    delimiter: str | None, decimal: str, thousands: str | None, na: Iterable[str] | None
+) -> Dialect:
+    """How CSV files are written; a tab may be typed by its name, or as in Python."""
+    tab = delimiter is not None and delimiter.lower() in ("\\t", "tab")
+    return Dialect("\t" if tab else delimiter, decimal, thousands, tuple(na or ()))
 
 
 class Outputs(NamedTuple):

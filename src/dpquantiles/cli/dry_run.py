@@ -7,19 +7,20 @@ from dpquantiles.cli import screen
 from dpquantiles.cli.plan import show, stated_grid
 from dpquantiles.grid import Grid, precision_notes
 from dpquantiles.job import USUAL_GROUP, Job
-from dpquantiles.ledger import entries
+from dpquantiles.ledger import Ledger, entries
 from dpquantiles.ledger.entries import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
+from dpquantiles.present.report import Remains
 from dpquantiles.privacy import Neighbors
 from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 WIDEST = len("Missing:")
-UNKNOWN_TYPE = "its type is told when it is read; state it with --type"
+UNKNOWN_TYPE = "not declared, found when the file is read; state it with --type"
 
 
 def show_dry_run(job: Job) -> None:
@@ -81,16 +82,16 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
         notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
         mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
-        warnings = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
-        if warnings:
-            lines["Warns"] = " ".join(warnings["warnings"])
+        told = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
+        if "warnings" in told:
+            lines["Warns"] = " ".join(told["warnings"])
     if job.account is not None:
         fits = _fits(job)
-        lines["Budget"] = left(job) + (
+        lines["Budget"] = left(job).words + (
             "" if fits else "; a new request of this cost would be refused"
         )
-    told = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
-    return "\n".join([*told, "", "Dry run: no record was read, nothing was released."])
+    written = [f"{name + ':':<{WIDEST}} {line}" for name, line in lines.items()]
+    return "\n".join([*written, "", "Dry run: no record was read, nothing was released."])
 
 
 def _missing(job: Job, column: GriddedColumn | None) -> str:
@@ -102,13 +103,19 @@ def _missing(job: Job, column: GriddedColumn | None) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def left(job: Job) -> str:
+def left(job: Job) -> Remains:
     """The remaining budget of a job with an account."""
     assert job.account is not None
-    ledger, unit = job.account.ledger, job.units.column or RECORD
-    rest = ledger.remaining(job.account.dataset, part=job.account.part, unit=unit)
+    account, unit = job.account, job.units.column or RECORD
+    return remains(account.ledger, account.dataset, account.part, unit)
+
+
+def remains(ledger: Ledger, dataset: str, part: str | None, unit: str) -> Remains:
+    """The remaining budget of a data set."""
+    rest = ledger.remaining(dataset, part=part, unit=unit)
     measure, budget = ledger.budget.measure, entries.words(ledger.budget)
-    return f"{measure} = {entries.digits(rest)} remains of {budget}"
+    words = f"{measure} = {entries.digits(rest)} remains of {budget}"
+    return Remains(dataset, words, rest / ledger.budget.amount)
 
 
 def _fits(job: Job) -> bool:

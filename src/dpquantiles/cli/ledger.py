@@ -85,7 +85,7 @@ def verify(file: File, head: Head = None) -> None:
         screen.error(str(error))
         raise typer.Exit(TAMPERED) from None
     entries = "1 entry" if books.count == 1 else f"{books.count} entries"
-    screen.result(f"{entries}, all whole; head {books.head}")
+    screen.result(f"{entries} checked, none changed; head {books.head}")
 
 
 @ledger.command()

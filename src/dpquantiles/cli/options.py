@@ -46,8 +46,9 @@ File = Annotated[
     str | None,
     typer.Argument(
         metavar="FILE",
-        help="A .csv or .parquet file, a pattern ('data/*.parquet') or an address (https://..., "
-        "s3://...); patterns and addresses are read through DuckDB.",
+        help="A .csv, .tsv, .csv.gz or .parquet file, - for CSV from standard input, a pattern "
+        "('data/*.parquet') or an address (https://..., s3://...); patterns and addresses are read "
+        "through DuckDB.",
         show_default=False,
     ),
 ]
@@ -103,7 +104,7 @@ Bounds = Annotated[
         "--bounds",
         "LOW HIGH",
         "Where values may lie, known without looking at the data. Not needed, but they help "
-        "when data are few.",
+        "when there are few records.",
         ANSWERS,
     ),
 ]
@@ -117,7 +118,7 @@ Type = Annotated[
         "--type",
         "NAME",
         "The column's type: int, float, bool, decimal, date, datetime, timedelta. By default "
-        "the file tells; it counts as public.",
+        "it is read from the file; it counts as public.",
         DATA,
         BY_NAME,
     ),
@@ -154,16 +155,6 @@ Missing = Annotated[
         MISSING_POLICIES,
     ),
 ]
-Na = Annotated[
-    list[str] | None,
-    option(
-        "--na",
-        "TEXT",
-        "A cell of CSV files that means a missing value, such as -999; may be given several times. "
-        "Empty cells and those that are not of the column's type do in any case.",
-        DATA,
-    ),
-]
 By = Annotated[
     list[str] | None,
     option(
@@ -182,6 +173,15 @@ Keys = Annotated[
         "With --by, the groups to answer for, which must be public: a CSV file with the columns "
         "of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
         "add-remove), which selects groups at a part of the budget.",
+        GROUPS,
+    ),
+]
+MinSize = Annotated[
+    str | None,
+    option(
+        "--min-size",
+        "N",
+        "With --by, hide groups of fewer records, by public or private sizes.",
         GROUPS,
     ),
 ]
@@ -242,7 +242,8 @@ LedgerFile = Annotated[
     ),
 ]
 Dataset = Annotated[
-    str | None, option("--dataset", "NAME", "With --ledger, whose budget is charged.", LEDGER)
+    str | None,
+    option("--dataset", "NAME", "With --ledger, the data set whose budget is charged.", LEDGER),
 ]
 Part = Annotated[
     str | None,
@@ -279,7 +280,7 @@ Output = Annotated[
     option(
         "--output -o",
         "FILE",
-        "Write it to this file, whose end tells the format: .json, .csv, .parquet, .md, .html, "
+        "Write it to this file, in the format of its ending: .json, .csv, .parquet, .md, .html, "
         ".svg or .txt; may be given several times.",
         OUTPUT,
     ),

@@ -9,8 +9,9 @@ import typer
 
 from dpquantiles.cli import screen
 from dpquantiles.cli.arguments import PARQUET, PARQUET_LIBRARIES, Outputs, beside
-from dpquantiles.present import releases
+from dpquantiles.present import releases, report
 from dpquantiles.present.releases import Shown
+from dpquantiles.present.report import Remains
 from dpquantiles.results import Result
 from dpquantiles.sources import narwhals as nw
 
@@ -22,18 +23,21 @@ WRITERS: Mapping[str, Callable[[Any], str]] = {
     "json": Result.to_json,
     "csv": releases.csv,
     "md": releases.markdown,
-    "html": releases.page,
     "svg": Result.to_svg,
 }
-"""How a result is written in each format that can be printed."""
+"""How a result is written in each format that can be printed, apart from reports."""
+
+REPORT = "html"
 
 
-def deliver(result: Shown, outputs: Outputs, kept: str = "") -> None:
+def deliver(
+    result: Shown, outputs: Outputs, kept: str = "", remains: Remains | None = None
+) -> None:
     """Write a result to all its places; if a file fails, the result is printed."""
     failures = []
     for path, format in outputs.files.items():
         try:
-            _write(path, result, format)
+            _write(path, result, format, remains)
         except Exception as error:  # a result that was paid for outlives any accident
             reason = getattr(error, "strerror", None) or error
             failures.append(f"cannot write '{path}': {reason}")
@@ -42,14 +46,18 @@ def deliver(result: Shown, outputs: Outputs, kept: str = "") -> None:
         screen.note(f"wrote {names}")
     printed = "json" if failures else outputs.printed
     if printed is not None:
-        _print(WRITERS[printed](result), result)
+        _print(_text(result, printed, remains), result)
     if failures:
         again = "keep the JSON above, which dpquantiles show renders in every format"
         screen.error("; ".join([*failures, again + kept]))
         raise typer.Exit(UNWRITTEN)
 
 
-def _write(path: Path, result: Shown, format: str) -> None:
+def _text(result: Shown, format: str, remains: Remains | None) -> str:
+    return report.page(result, remains) if format == REPORT else WRITERS[format](result)
+
+
+def _write(path: Path, result: Shown, format: str, remains: Remains | None) -> None:
     """Write a whole file or none: the old one stays until the new one is complete."""
     part = beside(path)
     try:
@@ -57,7 +65,7 @@ def _write(path: Path, result: Shown, format: str) -> None:
             library = next(filter(find_spec, PARQUET_LIBRARIES))
             nw.from_native(result.to_frame(library)).write_parquet(str(part))
         else:
-            text = WRITERS[format](result).strip("\n")
+            text = _text(result, format, remains).strip("\n")
             part.write_text(f"{text}\n", encoding="utf-8", newline="\n")
         part.replace(path)
     finally:

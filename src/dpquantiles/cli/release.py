@@ -3,15 +3,16 @@
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
 from dpquantiles import entropy
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli import arguments, csv_options, options, screen
 from dpquantiles.cli.dry_run import left, show_dry_run
 from dpquantiles.cli.outputs import deliver
+from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
 from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
@@ -20,7 +21,7 @@ from dpquantiles.present import words
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
-from dpquantiles.sources.files import Named
+from dpquantiles.sources.named import Dialect, Named
 from dpquantiles.sources.source import Opened
 
 DELAY, PERIOD = 1.0, 0.1
@@ -35,7 +36,10 @@ def release(
     database: options.Database = None,
     type: options.Type = None,
     missing: options.Missing = None,
-    na: options.Na = None,
+    na: csv_options.Na = None,
+    delimiter: csv_options.Delimiter = None,
+    decimal: csv_options.Decimal = ".",
+    thousands: csv_options.Thousands = None,
     size: options.Size = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
@@ -49,6 +53,7 @@ def release(
     mechanism: options.Mechanism = AUTO,
     by: options.By = None,
     keys: options.Keys = None,
+    min_size: options.MinSize = None,
     unit: options.Unit = None,
     max_rows_per_unit: options.MaxRowsPerUnit = None,
     ledger: options.LedgerFile = None,
@@ -70,31 +75,36 @@ def release(
     inputs = [file, database, ledger, keys]
     wanted = arguments.outputs(format, output, plot, force=force, inputs=inputs)
     rows = max_rows_per_unit
+    dialect = arguments.dialect(delimiter, decimal, thousands, na)
     books = None if ledger is None else Ledger(ledger)
-    job = Job(
-        data=_data(file, sql, database, type, tuple(na or ())),
-        columns=(column,),
-        q=arguments.quantiles(",".join(q)),
-        budget=arguments.budget(epsilon, delta, rho, neighbors),
-        by=tuple(by or ()),
-        keys=keys,
-        units=Units.of(unit, None if rows is None else arguments.whole("max_rows_per_unit", rows)),
-        bounds={} if bounds is None else {column: bounds},
-        resolution=resolution,
-        size=None if size is None else arguments.whole("size", size),
-        missing=missing,
-        mechanism=mechanism,
-        intervals=arguments.intervals(intervals, intervals_of),
-        account=Account.of(books, dataset=dataset, part=part, request_id=request_id),
-        as_text=True,
-        bits=entropy.system() if seed is None else random.Random(arguments.whole("seed", seed)),
-    )
-    if dry_run:
-        show_dry_run(job)
-        return
-    result: Release | GroupedRelease = run(  # type: ignore[assignment]
-        job, lambda opened: _progress(opened, job.data)
-    )
+    with piped() if file == STANDARD_INPUT else nullcontext() as source:
+        job = Job(
+            data=_data(file, sql, database, type, dialect, source),
+            columns=(column,),
+            q=arguments.quantiles(",".join(q)),
+            budget=arguments.budget(epsilon, delta, rho, neighbors),
+            by=tuple(by or ()),
+            keys=keys,
+            units=Units.of(
+                unit, None if rows is None else arguments.whole("max_rows_per_unit", rows)
+            ),
+            bounds={} if bounds is None else {column: bounds},
+            resolution=resolution,
+            size=None if size is None else arguments.whole("size", size),
+            min_size=None if min_size is None else arguments.whole("min_size", min_size),
+            missing=missing,
+            mechanism=mechanism,
+            intervals=arguments.intervals(intervals, intervals_of),
+            account=Account.of(books, dataset=dataset, part=part, request_id=request_id),
+            as_text=True,
+            bits=entropy.system() if seed is None else random.Random(arguments.whole("seed", seed)),
+        )
+        if dry_run:
+            show_dry_run(job)
+            return
+        result: Release | GroupedRelease = run(  # type: ignore[assignment]
+            job, lambda opened: _reading(opened, job.data, source)
+        )
     if job.data.is_text:
         name = result.type
         if type is None:
@@ -108,29 +118,43 @@ def release(
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
     kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}"
-    deliver(result, wanted, kept)
+    rest = None
     if job.account is not None:
-        screen.note(f"of data set {dataset!r}, {left(job)}")
+        with suppress(Exception):  # a result that was paid for outlives any accident
+            rest = left(job)
+    deliver(result, wanted, kept, rest)
+    if rest is not None:
+        screen.note(f"of data set {dataset!r}, {rest.words}")
 
 
 def _data(
-    file: str | None, sql: str | None, database: str | None, type: str | None, na: tuple[str, ...]
+    file: str | None,
+    sql: str | None,
+    database: str | None,
+    type: str | None,
+    dialect: Dialect,
+    source: Piped | None,
 ) -> Named:
     if (file is None) == (sql is None):
         raise InvalidValue("data must be named once: a FILE, or a query with --sql")
     if database is not None and sql is None:
         raise InvalidValue("database must come with --sql, the query to run in it")
-    name = Named(file if sql is None else sql, sql is not None, database, type, na)  # type: ignore[arg-type]
-    if na and not name.is_text:
-        raise InvalidValue(
-            f"na must come with CSV files, got {na[0]!r}; other data tell which values are missing"
-        )
+    if source is not None:
+        return Named(source.name, type=type, dialect=dialect, shown=file)
+    name = Named(sql or file or "", sql is not None, database, type, dialect)
+    if dialect.stated and not name.is_text:
+        option, value = next(iter(dialect.stated.items()))
+        raise InvalidValue(f"{option} must come with CSV files, got {value}; other data need none")
     return name
 
 
-def _progress(opened: Opened, data: Named) -> AbstractContextManager[None]:
+@contextmanager
+def _reading(opened: Opened, data: Named, source: Piped | None) -> Iterator[None]:
+    if source is not None:
+        source.read_rest()
     percent = None if opened.table is None else opened.table.percent
-    return scanning(percent, data.size().bytes)
+    with scanning(percent, data.size().bytes):
+        yield
 
 
 @contextmanager

@@ -2,19 +2,20 @@
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dpquantiles import results
 from dpquantiles.cli import arguments, options, screen
+from dpquantiles.cli.dry_run import remains
 from dpquantiles.cli.options import option
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.errors import InvalidValue
 from dpquantiles.ledger import Ledger
 from dpquantiles.present.releases import Shown
+from dpquantiles.present.report import Remains
 
 STDIN = "-"
 LEDGER_START = b"SQLite format 3\0"
@@ -49,15 +50,16 @@ def show(
     """
     screen.hush(quiet)
     wanted = arguments.outputs(format, output, plot, force=force, inputs=[file])
-    deliver(_result(file, request_id), wanted)
+    result, rest = _result(file, request_id)
+    deliver(result, wanted, remains=rest)
 
 
-def _result(file: str, request_id: str | None) -> Shown:
+def _result(file: str, request_id: str | None) -> tuple[Shown, Remains | None]:
     path = Path(file)
     if file != STDIN and path.is_file():
         with path.open("rb") as opened:
             if opened.read(len(LEDGER_START)) == LEDGER_START:
-                return results.from_dict(_kept(path, request_id))
+                return _kept(path, request_id)
     if request_id is not None:
         raise InvalidValue(f"request-id is for ledgers alone, got the file '{file}'")
     try:
@@ -67,20 +69,22 @@ def _result(file: str, request_id: str | None) -> Shown:
     except UnicodeDecodeError:
         text = ""
     try:
-        return results.from_dict(json.loads(text))
+        return results.from_dict(json.loads(text)), None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise InvalidValue(
             f"'{file}' must hold a release as JSON, as release -o release.json writes it"
         ) from None
 
 
-def _kept(path: Path, request_id: str | None) -> Mapping[str, Any]:
-    """The last release of a ledger, or of one of its requests."""
-    contents = [entry.content for entry in Ledger(path).entries()]
+def _kept(path: Path, request_id: str | None) -> tuple[Shown, Remains | None]:
+    """The last release of a ledger, or of one of its requests, and what remains there."""
+    ledger = Ledger(path)
+    contents = [entry.content for entry in ledger.entries()]
     kept = [content for content in contents if "release" in content]
     found = [one for one in kept if request_id is None or one["request"] == request_id]
     if not found:
         whose = "" if request_id is None else f" with the request id {request_id!r}"
         raise InvalidValue(f"'{path}' keeps no release{whose}")
-    plain: Mapping[str, Any] = found[-1]["release"]
-    return plain
+    charge = next(c for c in contents if c.get("request") == found[-1]["request"] and "cost" in c)
+    rest = remains(ledger, charge["dataset"], charge["part"], charge["unit"])
+    return results.from_dict(found[-1]["release"]), rest

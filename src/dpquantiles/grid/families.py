@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid.family import GridFamily
+from dpquantiles.grid.family import LARGEST, GridFamily
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Member, Multiples, Singles
 from dpquantiles.grid.protocol import exact, exact_bounds
@@ -31,8 +31,8 @@ FINE, SHARED = 32, 16
 """Real numbers that are not rounded get members of at least 2**FINE points. SHARED ranges in a row
 share a step, because steps cost time and ranges hardly any."""
 
-LARGEST = 61
-"""Ranges end at 2**LARGEST, so that half steps are 64-bit integers."""
+LARGEST_POWER = LARGEST.bit_length() - 1
+"""Ranges end at two to this power."""
 
 SMALLEST = -26
 """Ranges of real numbers begin at 2**SMALLEST, so that their fine steps are doubles."""
@@ -101,14 +101,13 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
     """The finest grid: all values that are told apart, or all multiples of a resolution."""
     if resolution is not None:
         width = exact(kind.step(resolution, "resolution"))
-        if not 0 < width <= 2**LARGEST:
+        if not 0 < width <= LARGEST:
             raise InvalidValue(
                 "resolution must be positive and, without bounds, at most "
-                f"2**{LARGEST} units of the type, got {resolution!r}"
+                f"2**{LARGEST_POWER} units of the type, got {resolution!r}"
             )
         most = (
-            math.floor(Fraction(2 ** (LARGEST - 1) if kind.integral else FINEST * width) / width)
-            * width
+            math.floor(Fraction(LARGEST // 2 if kind.integral else FINEST * width) / width) * width
         )
         low, high = (-most, most) if kind.limits is None else exact_bounds(kind, *kind.limits)
         ends = (math.ceil(low / width) * width, math.floor(high / width) * width)
@@ -135,10 +134,10 @@ def _ranges(kind: Kind) -> Iterator[Range]:
             yield Range(Fraction(0), size)
             yield Range(start - size, start + size)
         return
-    for power in range(2 if kind.integral else SMALLEST, LARGEST + 1):
+    for power in range(2 if kind.integral else SMALLEST, LARGEST_POWER + 1):
         size = Fraction(2) ** power
         usual = (1 + abs(power - USUAL_POWER) / POWERS) ** -2.0
-        for factor in EIGHTHS if power < LARGEST else EIGHTHS[:1]:
+        for factor in EIGHTHS if power < LARGEST_POWER else EIGHTHS[:1]:
             yield Range(Fraction(0), size * factor, usual / len(EIGHTHS))
         yield Range(-size, size, usual * SIGNED)
         yield Range(-size, Fraction(0), usual * NEGATIVE)
@@ -188,7 +187,7 @@ def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
     first, last = -(-one.low // width), one.high // width
     size = last - first + 1
     reach = max(abs(first), abs(last))
-    if size < 1 or size > 2**LARGEST + 1:
+    if size < 1 or size > LARGEST + 1:
         return None
     # A multiple must be the quotient of two doubles, so that it is rounded only once.
     exact_parts = width.numerator & (width.numerator - 1) == 0

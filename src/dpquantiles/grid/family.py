@@ -33,6 +33,10 @@ Floats = NDArray[np.float64]
 VERSION = 1
 """The version of the default families: their ranges, steps and weights."""
 
+LARGEST = 2**61
+"""Multiples go so far, and their half steps are 64-bit integers. Only numbers of float32 go
+farther, and records there count as the nearest of them."""
+
 PLENTY, COARSE = 128, 0.5
 """Members with fewer points than PLENTY count less, by this power per answer."""
 
@@ -150,7 +154,7 @@ class GridFamily:
         else:
             side = np.sign(steps - self.base.encode(points))
         if width is None:
-            side = np.where(np.abs(nearest) < reach - 1, side, 0)
+            side = np.where(np.abs(numbers) <= LARGEST, side, 0)
         return np.asarray(2 * nearest + 1 + side)
 
 

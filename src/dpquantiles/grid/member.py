@@ -56,7 +56,7 @@ class Multiples:
 @dataclass(frozen=True)
 class Singles:
     """All numbers of float32 of a kind: for ties on values of no common step, and for data that
-    span the whole type. Records beyond the largest number count as that one.
+    span the whole type.
     """
 
     kind: Kind
@@ -129,8 +129,9 @@ def singles(kind: Kind, positions: Ints) -> NDArray[Any]:
     if not kind.integral:
         return np.copysign(size.astype(np.int32).view(np.float32).astype(np.float64), positions)
     bits = np.maximum(size - _EXACT + _EXACT_BITS, _EXACT_BITS).astype(np.int32)
-    large = np.minimum(bits.view(np.float32).astype(np.float64), MOST_DOUBLE).astype(np.int64)
-    return np.sign(positions) * np.where(size <= _EXACT, size, large)
+    signed = np.copysign(bits.view(np.float32).astype(np.float64), positions)
+    large = np.clip(signed, -(2.0**63), MOST_DOUBLE).astype(np.int64)
+    return np.where(size <= _EXACT, positions, large)
 
 
 def shown_step(kind: Kind, step: Fraction) -> object:

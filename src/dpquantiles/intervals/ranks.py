@@ -63,6 +63,14 @@ class Intervals:
         object.__setattr__(self, "level", require_level(level=self.level))
         require.choice(SUBJECTS, of=self.of)
 
+    def check_rows(self, rows: int) -> None:
+        """Refuse intervals for the population from several rows of a unit: they are dependent."""
+        if self.of == POPULATION and rows > 1:
+            raise InvalidValue(
+                f"intervals of the population need max_rows_per_unit=1, got {rows}: rows of one "
+                "unit are no independent draws; take intervals of the data"
+            )
+
 
 AskedIntervals: TypeAlias = bool | float | Subject | Intervals | None
 """Intervals as a caller may write them."""

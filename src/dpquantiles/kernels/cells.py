@@ -33,6 +33,10 @@ class Rule(NamedTuple):
         """The left side of (1) without noise."""
         return np.maximum(1 - self.toll, counts - self.least - (depth - 1) * self.toll)
 
+    def heavy(self, counts: Ints, depth: int) -> NDArray[np.bool_]:
+        """Whether the margin depends on the number of records, so that it must be known."""
+        return np.asarray(counts - self.least - (depth - 1) * self.toll > 1 - self.toll)
+
 
 class Cells(NamedTuple):
     """The cells of several partitions.
@@ -50,6 +54,11 @@ class Cells(NamedTuple):
 def height(points: int) -> int:
     """How many times cells must be cut until they are single steps."""
     return ((points - 1).bit_length() + 1) // 2
+
+
+def parts(steps: Ints, length: int) -> int:
+    """How many parts of `length` steps contain some of these ascending steps."""
+    return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))
 
 
 def grown(
@@ -77,6 +86,25 @@ def grown(
         cells = _parts(_chosen(cells, cut), BRANCHING ** (levels - depth - 1), points, below)
     grown_cells = Cells(*(np.concatenate(arrays) for arrays in zip(*whole, cells, strict=True)))
     return _chosen(grown_cells, np.lexsort((grown_cells.start, grown_cells.partition)))
+
+
+def counted(rough: Callable[[Ints], tuple[Ints, Ints]], points: int, rule: Rule) -> Ints:
+    """The steps below which records must be counted to grow a partition, in ascending order.
+
+    These are the edges of all parts of cells that may be heavy; `rough` tells at least and at most
+    how many records lie below steps. A part of a cell that is not heavy is not heavy either, so its
+    margin is known whatever the noise.
+    """
+    levels, start = height(points), np.zeros(1, dtype=np.int64)
+    found = [np.array([0, points])]
+    for depth in range(1, levels + 1):
+        width = BRANCHING ** (levels - depth)
+        start = (start[:, None] + width * np.arange(BRANCHING)).ravel()
+        start = start[start < points]
+        found.append(start)
+        least, most = rough(start), rough(np.minimum(start + width, points))
+        start = start[rule.heavy(most[1] - least[0], depth)]
+    return np.unique(np.concatenate(found))
 
 
 def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:

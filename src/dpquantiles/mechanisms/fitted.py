@@ -8,8 +8,8 @@ cheap test tells the two kinds of data apart:
               For few quantiles of very many records, every grid point is a part.
               o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
 
-Adding or removing a record changes o by at most one, and so does a swap. The rest of the budget
-goes to
+Adding or removing a record changes o by at most one, and so does a swap. Far from
+n / LUMP, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
     adaptive_tree for many quantiles, or if (1) is true                                        (2)
@@ -23,9 +23,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.kernels import cells
@@ -33,16 +30,21 @@ from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE,
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp, StepGrid
+from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.told_apart import StepGrid
 from dpquantiles.privacy import Guarantee
 from dpquantiles.results import Release
-from dpquantiles.views import Demand, SortedSteps, SortedView
+from dpquantiles.views import Demand, Limits, SortedView, occupied
 
 SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 """The shares of a budget for a rough number of records, if it must be bought, and for (1)."""
 
 FINENESS, LUMP = 2**12, 8
 """The number of parts per record, and of records per occupied part in lumpy data."""
+
+CERTAIN = 64
+"""Where noise would have to be this many times its scale to decide about (1), parts are not counted
+exactly. Clamping o changes no chance by more than exp(-CERTAIN), and costs nothing."""
 
 PLENTY = 50_000
 """With at least this `strength`, only records on the same point count as lumps for JointExp.
@@ -129,17 +131,22 @@ class Fitted(Mechanism):
         fine = cells.height(FINENESS * max(1, size))
         return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
 
+    @staticmethod
+    def _limits(size: int, count: PrivateCount) -> Limits:
+        """Between which numbers of parts noise decides about (1)."""
+        least, around = size // LUMP, math.ceil(CERTAIN / count.rate)
+        return Limits(max(0, least - around), least + around)
+
     def _few(self, size: int) -> bool:
         return len(self.q) <= few(size, self.budget)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
-        """All records, because the test decides about the mechanism."""
+        """Any record, because the test decides about the mechanism."""
         return Demand.everything(n)
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """One draw, as a release that names the chosen mechanism."""
-        points, demand = view.grid.size, self.demand(view.n, view.grid)
-        records = SortedSteps(view.grid, view.order_statistics(demand.index), view.missing)
+        points = view.grid.size
         stages = self.stages(points)
         if stages.size is not None:
             size = PrivateCount(budget=stages.size).draw(view.n, bits)
@@ -147,10 +154,11 @@ class Fitted(Mechanism):
             size = 0 if self.buys_size else self.public_size(self.counted(view))
         lumpy = True
         if stages.lumps is not None:
-            parts = occupied(records.steps, self.part_length(points, size))
-            lumpy = LUMP * PrivateCount(budget=stages.lumps).draw(parts, bits) < size
+            count = PrivateCount(budget=stages.lumps)
+            parts = occupied(view, self.part_length(points, size), self._limits(size, count))
+            lumpy = LUMP * count.draw(parts, bits) < size
         chosen = self.chosen(points, lumpy=lumpy, size=size)
-        release = chosen.release(records, bits)
+        release = chosen.release(view, bits)
         provenance: dict[str, object] = {} if stages.lumps is None else {"size": size}
         provenance |= release.provenance
         provenance |= {"budget": self.budget.to_dict(), "taken": chosen.name}
@@ -202,8 +210,3 @@ def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
     except ValueError:
         return False
     return True
-
-
-def occupied(steps: NDArray[np.int64], length: int) -> int:
-    """How many parts contain some of these ascending steps."""
-    return min(1, len(steps)) + int(np.count_nonzero(np.diff(steps // length)))

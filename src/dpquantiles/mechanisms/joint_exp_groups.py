@@ -16,6 +16,7 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
+from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
@@ -55,6 +56,8 @@ class GroupAnswers(NamedTuple):
     sizes: list[int | None]
     member: int | None = None
     """The member of a family of grids that serves these groups, and all others."""
+    ranks: list[MeasuredRanks | None] | None = None
+    """What the intervals of every group rest on, if there are any."""
 
 
 GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]

@@ -28,18 +28,16 @@ without labels. Proof: `recursive_joint_exp.md` beside this file.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid
-from dpquantiles.kinds import INTEGER, Kind
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.mechanisms.mechanism import (
@@ -49,8 +47,9 @@ from dpquantiles.mechanisms.mechanism import (
     target_ranks,
     values_in_order,
 )
+from dpquantiles.mechanisms.told_apart import StepGrid, ToldApart
 from dpquantiles.privacy import Neighbors, PureDP
-from dpquantiles.views import Demand, PartView, SortedView
+from dpquantiles.views import Demand, PartView, ReadAhead, SortedView
 from dpquantiles.views.protocol import Ints
 
 MOST_ALONE = 24
@@ -58,6 +57,9 @@ MOST_ALONE = 24
 
 MOST_FAN = 12
 """With more cells, there are enough levels that a node has at most this many."""
+
+WIDER = 1.5
+"""Nodes of several levels read this many times their reach ahead."""
 
 MOST_SUMMED = 1 << 16
 """The most vectors of labels that `log_probability` sums over."""
@@ -91,7 +93,7 @@ def grow(first: int, last: int, levels: int) -> Node | None:
 class RecursiveJointExp(WithLaw):
     """All quantiles `q` by a tree of JointExps within one budget.
 
-    The tree depends on the number of quantiles alone. All records are read, in order, once.
+    The tree depends on the number of quantiles alone. The records around all targets are read once.
     """
 
     name: ClassVar[str] = "recursive_joint_exp"
@@ -155,88 +157,27 @@ class RecursiveJointExp(WithLaw):
         for mechanism in nodes.values():
             mechanism.demand(0, largest)
         order = np.argsort(self.q, kind="stable")
-        return RecursiveLaw(view.grid, told_apart, self.tree, nodes, order)
+        ahead = replace(told_apart, view=self._read_ahead(view, nodes, targets, told_apart.grid))
+        return RecursiveLaw(view.grid, ahead, self.tree, nodes, order)
 
+    def _read_ahead(
+        self,
+        view: SortedView,
+        nodes: Mapping[Node, JointExp],
+        targets: Sequence[int],
+        grid: StepGrid,
+    ) -> ReadAhead:
+        """Read the records that all nodes will probably need at once.
 
-@dataclass(frozen=True)
-class StepGrid:
-    """A grid whose values are its own steps."""
-
-    size: int
-    kind: ClassVar[Kind] = INTEGER
-
-    def encode(self, numbers: NDArray[Any]) -> Ints:
-        return np.asarray(np.clip(numbers, 0, self.size - 1), dtype=np.int64)
-
-    def decode(self, steps: Ints) -> list[Any]:
-        return [int(step) for step in steps]
-
-    def describe(self) -> dict[str, object]:
-        return {"name": "steps", "points": self.size}
-
-
-@dataclass(frozen=True, eq=False)
-class ToldApart:
-    """The records of a view as distinct steps (5) of a finer grid.
-
-    Labels follow from how many records share a step, so only requested records are fetched.
-    """
-
-    view: SortedView
-    grid: StepGrid
-    shift: int
-    missing: None = None
-
-    @classmethod
-    def of(cls, view: SortedView, nu: int) -> "ToldApart":
-        """Provide labels for about nu records on one grid point, as far as steps fit in 62 bits.
-
-        If there are too few labels, they repeat; the largest grids have only one.
+        The window of a node moves with the errors of the cuts above it, which are much smaller than
+        its reach.
         """
-        room = max(1, MOST_STEPS // view.grid.size).bit_length() - 1
-        shift = min(max(1, nu.bit_length()), room)
-        return cls(view, StepGrid(view.grid.size << shift), shift)
-
-    @property
-    def n(self) -> int:
-        return self.view.n
-
-    def order_statistics(self, index: Ints) -> Ints:
-        steps = self.view.order_statistics(index)
-        distinct, inverse = np.unique(steps, return_inverse=True)
-        below, through = (counts[inverse] for counts in self.view.ranks(distinct))
-        labels = np.zeros_like(steps)
-        for shared, here in _by_size(through - below):
-            labels[here] = self._labels(shared)[(index - below)[here]]
-        return np.asarray((steps << self.shift) + labels)
-
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        whole, label = steps >> self.shift, steps & ((1 << self.shift) - 1)
-        below, through = self.view.ranks(whole)
-        lower, upper = below.copy(), below.copy()
-        for shared, here in _by_size(through - below):
-            labels = self._labels(shared)
-            lower[here] += np.searchsorted(labels, label[here], side="left")
-            upper[here] += np.searchsorted(labels, label[here], side="right")
-        return lower, upper
-
-    def _labels(self, shared: int) -> Ints:
-        """The labels of `shared` records on the same step, in ascending order."""
-        return np.sort(van_der_corput(np.arange(shared), self.shift))
-
-
-def _by_size(sizes: Ints) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Each size that occurs, and where it occurs."""
-    for size in np.unique(sizes).tolist():
-        yield size, sizes == size
-
-
-def van_der_corput(index: Ints, bits: int) -> Ints:
-    """The lowest `bits` bits of each number, in reverse order."""
-    reversed_bits = np.zeros_like(index)
-    for bit in range(bits):
-        reversed_bits |= ((index >> bit) & 1) << (bits - 1 - bit)
-    return reversed_bits
+        wider = 1.0 if len(nodes) == 1 else WIDER
+        runs = []
+        for node, mechanism in nodes.items():
+            reach = math.ceil(wider * mechanism.setting(None, grid.size).reach) + 1
+            runs += [range(targets[k] - reach, targets[k] + reach) for k in node.cuts[1:-1]]
+        return ReadAhead.of(view, runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,9 +205,12 @@ class RecursiveLaw:
 
     def node_law(self, node: Node, low: int, high: int) -> JointExpLaw:
         """The law (3) of a node on the records (2) between two cuts."""
-        last = node.cuts[-1] == len(self.order) + 1
-        (start, stop), _ = self.records.ranks(np.array([low, high]))
-        part = PartView(self.records, int(start), self.records.n if last else int(stop), low, high)
+        start, stop = 0, self.records.n
+        if node.cuts[0] > 0:
+            start = int(self.records.ranks(np.array([low]))[0][0])
+        if node.cuts[-1] <= len(self.order):
+            stop = int(self.records.ranks(np.array([high]))[0][0])
+        part = PartView(self.records, start, stop, low, high)
         return self.nodes[node].law_on_grid(part)
 
     def log_probability(self, values: Sequence[Any]) -> float:

@@ -68,7 +68,7 @@ class Registration:
     most: int = require.LARGEST_COUNT
     """More quantiles are refused."""
     most_planned: int = require.LARGEST_COUNT
-    """Plans leave it out for more quantiles, because it is slow or hopeless."""
+    """Plans leave it out for more quantiles, because it is too slow or too inaccurate."""
     concentrated_rate: Rate | None = None
     """The rate that a rho buys for m quantiles on a grid, in units of the rate at epsilon = 1 under
     swap neighbors. Mechanisms that `mechanism="auto"` may choose need it."""

@@ -44,7 +44,7 @@ COARSEST_RATE = 0.17
 MOST_RELEASES = 64
 """The most draws of mechanisms without a simulation, which make real releases."""
 
-MOST_FAMILY_DRAWS = 128
+MOST_FAMILY_DRAWS = 256
 """The most draws of JointExp on a family of grids."""
 
 MOST_COUNTS = 1 << 20

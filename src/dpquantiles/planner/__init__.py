@@ -12,15 +12,12 @@ from dpquantiles.planner.choice import (
     choose,
     expected_error,
 )
-from dpquantiles.planner.estimates import Estimate, expected_errors
 
 __all__ = [
     "AUTO",
     "AskedMechanism",
     "Choice",
-    "Estimate",
     "answers",
     "choose",
     "expected_error",
-    "expected_errors",
 ]

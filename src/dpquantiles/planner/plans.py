@@ -231,5 +231,5 @@ def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
     if m < registered.fewest:
         return registered.too_few
     if m > registered.most_planned:
-        return f"slow or hopeless for more than {registered.most_planned} quantiles"
+        return f"too slow or too inaccurate for more than {registered.most_planned} quantiles"
     return ""

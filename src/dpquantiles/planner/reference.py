@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import FloatGrid, Grid, GridFamily, finest
-from dpquantiles.mechanisms.fitted import occupied
+from dpquantiles.kernels.cells import parts
 
 Ints = NDArray[np.int64]
 
@@ -197,7 +197,7 @@ class Sample(Reference):
 
     def occupied(self, length: int) -> int:
         """How many runs of `length` steps contain records."""
-        return occupied(self._records, length)
+        return parts(self._records, length)
 
     def below(self, steps: Ints) -> Ints:
         """How many records lie below each step."""

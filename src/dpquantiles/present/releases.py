@@ -66,11 +66,6 @@ def html(result: Shown) -> str:
     return tables.html(parts, said, good=result.guarantee is not None)
 
 
-def page(result: Shown) -> str:
-    """A result as a whole HTML page, which loads nothing from outside."""
-    return tables.page("Private quantiles", html(result))
-
-
 def markdown(result: Shown) -> str:
     """A result as Markdown: its whole table, and the statements below it."""
     table = tables.markdown(columns(result, most=None))

@@ -8,7 +8,6 @@ import csv as csv_format
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -126,31 +125,6 @@ def cells(columns: Columns, height: int) -> Element:
         for label in rest:
             SubElement(row, "td", style=style).text = label
     return box
-
-
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto }}
-body {{ padding: 0 1rem }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{content}
-</body>
-</html>"""
-
-
-def page(title: str, content: str) -> str:
-    """A whole page, from its title and its content, which is HTML."""
-    return PAGE.format(title=escape(title), content=content)
 
 
 def html(

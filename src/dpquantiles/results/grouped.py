@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kinds import named
 from dpquantiles.results.release import Release
 from dpquantiles.results.result import FORMAT, Answers, not_released
@@ -25,6 +26,8 @@ class GroupedRelease(Answers):
     key_types: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
     """Entry i holds the answers for key i, in the order of `q`."""
+    ranks: tuple[MeasuredRanks, ...] | None = None
+    """What the intervals of every group rest on, if they were requested."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -40,15 +43,16 @@ class GroupedRelease(Answers):
             place = self.keys.index(parts)
         except ValueError:
             raise not_released(f"key of {', '.join(self.by)}", key, list(self)) from None
-        return self._release(self.values[place])
+        return self._release(place)
 
     def items(self) -> Iterator[tuple[Any, Release]]:
         """Pairs of a key and the release of its group."""
-        return zip(self, map(self._release, self.values), strict=True)
+        return zip(self, map(self._release, range(len(self))), strict=True)
 
-    def _release(self, values: tuple[Any, ...]) -> Release:
+    def _release(self, place: int) -> Release:
         return Release(
-            values=values,
+            values=self.values[place],
+            ranks=None if self.ranks is None else self.ranks[place],
             q=self.q,
             guarantee=self.guarantee,
             mechanism=self.mechanism,
@@ -61,15 +65,35 @@ class GroupedRelease(Answers):
     def long(self) -> dict[str, list[Any]]:
         """Columns in long form: the keys, `q` and `value`; one row per key and quantile.
 
-        If a column of the keys is itself called `q` or `value`, the other one gets an underscore.
+        Beside them stand `lower` and `upper` where there are intervals, and what is known about
+        each group: `size`, and `expected_error`, the expected rank error as a share of the size. If
+        a column of the keys has one of these names, the other one gets an underscore.
         """
         from dpquantiles.sources.tables import free_name
 
         repeated = [key for key in self.keys for _ in self.q]
         columns = {name: [key[i] for key in repeated] for i, name in enumerate(self.by)}
         answers = [value for row in self.values for value in row]
-        named = {"q": list(self.q) * len(self), "value": answers}
+        named = {"q": list(self.q) * len(self), "value": answers, **self._ends()}
+        for name, facts in self._facts().items():
+            named[name] = [fact for fact in facts for _ in self.q]
         return columns | {free_name(name, self.by): column for name, column in named.items()}
+
+    def _ends(self) -> dict[str, list[Any]]:
+        """The ends of all intervals, None for an open one."""
+        if self.ranks is None:
+            return {}
+        intervals = [one for _, release in self.items() for one in release.interval()]
+        return {
+            "lower": [interval.lower for interval in intervals],
+            "upper": [interval.upper for interval in intervals],
+        }
+
+    def _facts(self) -> dict[str, list[Any]]:
+        """What is known about every group: its public or private size, and its expected error."""
+        names = {"sizes": "size", "expected_errors": "expected_error"}
+        known: Mapping[str, Any] = self.provenance
+        return {names[name]: list(known[name]) for name in names if name in known}
 
     def columns(self) -> dict[str, list[Any]]:
         """The long form."""
@@ -111,10 +135,19 @@ class GroupedRelease(Answers):
                     "key": [_plain(part) for part in key],
                     "values": [kind.to_json(value) for value in row],
                 }
-                for key, row in zip(self.keys, self.values, strict=True)
+                | ends
+                for key, row, ends in zip(self.keys, self.values, self._plain_ends(), strict=True)
             ],
             **self._origin(chain(*self.values)),
         }
+
+    def _plain_ends(self) -> list[dict[str, object]]:
+        """For every group, the ends of its intervals and what they rest on."""
+        if self.ranks is None:
+            return [{}] * len(self)
+        kept = ("lower", "upper", "ranks")
+        groups = (release.to_dict() for _, release in self.items())
+        return [{name: group[name] for name in kept} for group in groups]
 
     @classmethod
     def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +163,9 @@ class GroupedRelease(Answers):
             "values": tuple(
                 tuple(kind.from_json(value) for value in group["values"]) for group in groups
             ),
+            "ranks": tuple(MeasuredRanks.from_dict(group["ranks"], kind) for group in groups)
+            if groups and all("ranks" in group for group in groups)
+            else None,
         }
 
 

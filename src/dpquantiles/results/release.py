@@ -50,6 +50,8 @@ class Release(Answers):
         intervals = Intervals(
             level=default.level if level is None else level, of=default.of if of is None else of
         )
+        rows = self.provenance.get("max_rows_per_unit")
+        intervals.check_rows(rows if isinstance(rows, int) else 1)
         answers = zip(self.q, self.values, strict=True)
         return tuple(self.ranks.interval(q, value, intervals) for q, value in answers)
 

@@ -181,7 +181,7 @@ def double(number: float) -> str:
     return f"CAST('{number!r}' AS DOUBLE)"
 
 
-def first_map(grid: Grid, tick: Fraction) -> Map:
+def first_map(grid: Grid, tick: Fraction) -> Even | Roots:
     """The bins of the first scan, from public numbers. `tick` is one unit of position."""
     scale = measure(grid.kind) / tick
     ends = (grid.kind.number(end, "grid") for end in grid.decode(np.array([0, grid.size - 1])))

@@ -1,11 +1,11 @@
 """Values written as text, in the cells of a CSV file or on a command line.
 
 Text has no type. A column has the stated type or, if none is stated, the type that most of its
-cells fit; if two types fit equally well, it is the narrower one (whole numbers before numbers,
-dates before datetimes). Either way, the type of a column counts as public, like the schema of a
-Parquet file. State it if it must not depend on the records. Once the type is fixed, a cell affects
-only its own record: a cell that does not fit counts as missing and never raises. So does a cell
-that is known to mean a missing value, even if it would fit.
+first cells fit; if two types fit equally well, it is the narrower one (whole numbers before
+numbers, dates before datetimes). Either way, the type of a column counts as public, like the schema
+of a Parquet file. State it if it must not depend on the records. Once the type is fixed, a cell
+affects only its own record: a cell that does not fit counts as missing and never raises. So does a
+cell that is known to mean a missing value, even if it would fit.
 """
 
 import datetime as dt
@@ -22,6 +22,18 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import BY_NAME, DecimalUnits, Kind, infer
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.named import Dialect
+
+SAMPLE = 10_000
+"""If no type is stated for a column of CSV files, this many of its cells tell the type."""
+
+BY_RULE = frozenset({"int", "float", "bool"})
+"""Types of which every reader reads the same values in the same cells."""
+
+USUAL = Dialect()
+NUMBERS = frozenset({"int", "float", "decimal"})
+WHITESPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace())
+"""What is stripped from both ends of a cell."""
 
 MISSING = frozenset({"", "na", "nan", "null", "none", "n/a"})
 """Cells that mean a missing value, in lower case."""
@@ -34,6 +46,7 @@ _SHAPES = re.compile(
     | (?P<datetime>\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d.*)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DIGITS = re.compile(r"[+-]?[0-9][0-9.,' ]*")
 _FITTING = {
     "int": ("int",),
     "float": ("int", "float"),
@@ -43,8 +56,8 @@ _FITTING = {
 }
 """Types that are recognized in text, narrower ones first, and the shapes of cells that fit."""
 
-_TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
-_TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), False)
+TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+_TRUTHS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
 
 _N = r"\d+(?:\.\d+)?"
 _DURATIONS = [
@@ -120,7 +133,7 @@ def parse(text: str, type_name: str) -> Any:
 
 def looks_like_a_value(text: str) -> bool:
     """Whether text is a number, a truth value or a date rather than a name."""
-    return _SHAPES.fullmatch(text) is not None
+    return _SHAPES.fullmatch(text) is not None or _DIGITS.fullmatch(text) is not None
 
 
 def missing_cells(na: Iterable[str] = ()) -> frozenset[str]:
@@ -128,41 +141,65 @@ def missing_cells(na: Iterable[str] = ()) -> frozenset[str]:
     return MISSING | {text.strip().lower() for text in na}
 
 
+def parse_cell(cell: str, type_name: str, dialect: Dialect = USUAL) -> Any:
+    """The value of a cell in a type; None if it has none. Numbers are written as files do."""
+    if type_name not in NUMBERS:
+        return parse(cell, type_name)
+    is_number = re.fullmatch(dialect.number, cell) is not None
+    return parse(dialect.plain(cell), type_name) if is_number else None
+
+
 def read_cells(
-    cells: Sequence[str], column: str, type_name: str | None = None, na: Iterable[str] = ()
+    cells: Sequence[str], column: str, type_name: str | None = None, dialect: Dialect = USUAL
 ) -> TypedColumn:
-    """The values of a column of text; `na` are more cells that mean a missing value.
+    """The values of a column of text.
 
     If a type is stated, no cell can raise: cells that do not fit are missing. If none is stated and
-    most cells fit no type at all, the column holds text, which is a TypeError.
+    most of the first cells fit no type at all, the column holds text, which is a TypeError.
     """
+    gone = missing_cells(dialect.na)
+    if type_name is None:
+        first = Counter(cells[:SAMPLE])
+        present = {c: n for c, n in first.items() if c.lower() not in gone}
+        type_name = _likeliest(present, column, dialect)
     # Cells often repeat, so each distinct one is parsed only once.
-    gone = missing_cells(na)
-    present = {c: n for c, n in Counter(cells).items() if c.lower() not in gone}
-    name = type_name or _likeliest(present)
-    parsed = {cell: parse(cell, name) for cell in present}
-    fitting = sum(n for cell, n in present.items() if parsed[cell] is not None)
-    if type_name is None and 2 * fitting < sum(present.values()):
-        raise InvalidType(
-            f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
-            "text; take another column, or state its type if it has one"
-        )
+    parsed = {
+        cell: None if cell.lower() in gone else parse_cell(cell, type_name, dialect)
+        for cell in set(cells)
+    }
     records = np.empty(len(cells), dtype=object)
-    records[:] = [parsed.get(cell) for cell in cells]
+    records[:] = [parsed[cell] for cell in cells]
     # The time zone is part of the type of datetimes, and the name of the type does not tell it.
-    kind = infer(records) if name == "datetime" and fitting else BY_NAME[name]
+    fitting = any(value is not None for value in parsed.values())
+    kind = infer(records) if type_name == "datetime" and fitting else BY_NAME[type_name]
     return TypedColumn(_compact(records, kind), kind, of_kind(kind))
 
 
-def _likeliest(present: Mapping[str, int]) -> str:
+def _likeliest(present: Mapping[str, int], column: str, dialect: Dialect) -> str:
     """The type that most cells fit; the first in `_FITTING` if there are several."""
     if not present:
         return "float"
     shapes: Counter[str | None] = Counter()
     for cell, count in present.items():
-        match = _SHAPES.fullmatch(cell)
-        shapes[match and match.lastgroup] += count
-    return max(_FITTING, key=lambda name: sum(shapes[shape] for shape in _FITTING[name]))
+        shapes[_shape(cell, dialect)] += count
+    name = max(_FITTING, key=lambda name: sum(shapes[shape] for shape in _FITTING[name]))
+    fitting = sum(n for cell, n in present.items() if parse_cell(cell, name, dialect) is not None)
+    if 2 * fitting < sum(present.values()):
+        raise InvalidType(
+            f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
+            "text; take another column, or state its type if it has one; numbers that are written "
+            "like 1.234,5 need decimal=',' and thousands='.'"
+        )
+    return name
+
+
+def _shape(cell: str, dialect: Dialect) -> str | None:
+    if re.fullmatch(dialect.whole, cell):
+        return "int"
+    if re.fullmatch(dialect.number, cell):
+        return "float"
+    match = _SHAPES.fullmatch(cell)
+    return match.lastgroup if match and match.lastgroup not in NUMBERS else None
 
 
 def _compact(records: NDArray[Any], kind: Kind) -> NDArray[Any]:

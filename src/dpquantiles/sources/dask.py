@@ -15,7 +15,8 @@ from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Range, any_of
-from dpquantiles.sources.engine import POSITION, Engine, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import POSITION, Engine
 from dpquantiles.sources.queries import as_ticks
 from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 

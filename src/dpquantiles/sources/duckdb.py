@@ -11,7 +11,7 @@ from uuid import uuid4
 from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.engine import Numbers
+from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 

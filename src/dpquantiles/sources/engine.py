@@ -6,25 +6,22 @@ choices depend only on schemas and plans, which are public.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed, is_interrupt
-from dpquantiles.kinds import Domain, Kind
-from dpquantiles.sources import memory
+from dpquantiles.kinds import Domain
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, by_halves
 from dpquantiles.sources.tables import BACKENDS, Table, domain_of
-from dpquantiles.views.protocol import Ints
+
+if TYPE_CHECKING:
+    from dpquantiles.sources.columns import Numbers
 
 ENGINES = {
     "polars": "polars.Polars",
@@ -44,9 +41,6 @@ COUNT, LOW, HIGH = "count", "low", "high"
 
 POSITION = "p"
 """The column of positions, for values that cannot be cast to positions."""
-
-_DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}
-_DTYPES |= {"timedelta": "m8[us]", "decimal": "O"}
 
 
 def engine_of(table: Table) -> "Engine":
@@ -158,14 +152,18 @@ class Engine(ABC):
         """
         return by_halves(frame, ranges)
 
-    def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
-        """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+    def binned(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
+        """The values of rows beside their bins, as `VALUE` and `BIN`."""
         position, value = numbers.position, nw.col(VALUE)
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
-        place = bins.bin(position, nw.col("prepared")).cast(nw.Int32)
+        place = bins.bin(position, nw.col("prepared")).cast(nw.Int64)
         bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
-        binned = frame.select(value, bin_of.cast(nw.Int32).alias(BIN))
-        least, greatest = value.min().alias(LOW), value.max().alias(HIGH)
+        return frame.select(value, bin_of.cast(nw.Int64).alias(BIN))
+
+    def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
+        """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+        least, greatest = nw.col(VALUE).min().alias(LOW), nw.col(VALUE).max().alias(HIGH)
+        binned = self.binned(numbers, frame, bins)
         return binned.group_by(BIN).agg(nw.len().alias(COUNT), least, greatest)
 
     def collect(self, frame: Any) -> Any:
@@ -230,71 +228,3 @@ class Engine(ABC):
                 "nothing was released; its own message may quote data and is left out. Check the "
                 "connection and that the same query runs there, then ask again"
             ) from None
-
-
-class Counts(NamedTuple):
-    """The bins that hold records, and the number of missing records."""
-
-    low: Any
-    """The least value of each bin, as a Narwhals series."""
-    high: Any
-    counts: Ints
-    missing: int
-
-
-def plain(series: Any) -> NDArray[Any]:
-    """Collected values as an array that a kind can read."""
-    return memory.read(series.to_native()).values
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A column in the form that is scanned: values, and their positions.
-
-    Values can be compared. Positions are doubles in the same order.
-    """
-
-    frame: Any
-    """A lazy frame with the column `VALUE`, and `POSITION` if values do not cast to doubles."""
-    kind: Kind
-    engine: Engine
-    tick: Fraction = Fraction(1)
-    """The size of one unit of position: a plain number, or microseconds."""
-    array: Callable[[Any], NDArray[Any]] = plain
-    """Collected values as an array that a kind can read."""
-    locate: Callable[[Any], float] = float
-    """The position of one value."""
-
-    @property
-    def blank(self) -> NDArray[Any]:
-        """An array of this type without records."""
-        return np.empty(0, dtype=_DTYPES[self.kind.name])
-
-    @property
-    def position(self) -> Any:
-        """The positions, as an expression."""
-        schema = self.frame.collect_schema()
-        return nw.col(POSITION if POSITION in schema else VALUE).cast(nw.Float64)
-
-    @property
-    def missing(self) -> Any:
-        """Whether a value is missing, as an expression: null, or not a number."""
-        value, dtype = nw.col(VALUE), self.frame.collect_schema()[VALUE]
-        return value.is_null() | value.is_nan() if dtype.is_float() else value.is_null()
-
-    def count_bins(self, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
-        """Scan once for the size, least and greatest value of each bin, in these ranges only."""
-        with self.engine.failure_reported():
-            frame = self.frame if ranges is None else self.engine.keep(self.frame, ranges)
-            rows = self.engine.collect(self.engine.grouped(self, frame, bins)).sort(BIN)
-            index, counts = (rows[name].to_numpy().astype(np.int64) for name in (BIN, COUNT))
-            absent = int(np.searchsorted(index, MISSING, side="right"))
-            present = rows[absent:]
-            missing = int(counts[:absent].sum())
-            return Counts(present[LOW], present[HIGH], counts[absent:], missing)
-
-    def fetch(self, ranges: Sequence[Range]) -> NDArray[Any]:
-        """Scan once for the values in these ranges, in no particular order."""
-        with self.engine.failure_reported():
-            rows = self.engine.collect(self.engine.keep(self.frame, ranges).select(VALUE))
-            return self.array(rows[VALUE])

@@ -18,7 +18,8 @@ from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.kinds.times import EPOCH
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE
-from dpquantiles.sources.engine import POSITION, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import POSITION
 from dpquantiles.sources.keys import MARK
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table, kind_of

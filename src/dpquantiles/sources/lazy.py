@@ -9,19 +9,22 @@ there is nothing to fetch.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidType
-from dpquantiles.grid import Grid
-from dpquantiles.kinds import ANYTHING, Domain, Kind, column
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
+from dpquantiles.kernels.cells import parts
+from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
 from dpquantiles.sources.bins import Even, Pieces, Range, first_map
-from dpquantiles.sources.engine import Counts, Numbers, engine_of
+from dpquantiles.sources.columns import Counts, Numbers
+from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import SortedView, filled, stand_in
+from dpquantiles.views import Limits, SortedView, filled, stand_in
 from dpquantiles.views.protocol import Ints
 
 MOST_ROWS = 5_000_000
@@ -32,6 +35,18 @@ WORTHWHILE = 4
 
 MOST_RANGES = 256
 """The most ranges of one query. If there are more, the nearest ones are joined."""
+
+MOST_ROUGH = 1 << 20
+"""If crowded bins hold more rows than this, they are divided rather than fetched."""
+
+FINE_BINS = 1 << 18
+"""About how many bins there are when all are divided."""
+
+MORE_CELLS = 3
+"""The engine looks for occupied cells among this many times as many records as parts would do."""
+
+MOST_CELLS = 2.0**40
+"""The most cells; with more of them, rounded positions could matter."""
 
 MOST_REFINEMENTS = 4
 """After this many scans for finer bins, the wanted bins are fetched in any case."""
@@ -91,7 +106,8 @@ class ScannedView:
         self.scans = 1
         self._numbers = numbers
         self._refinements = 0
-        counted = numbers.count_bins(first_map(grid, numbers.tick))
+        self._map = first_map(grid, numbers.tick)
+        counted = numbers.count_bins(self._map)
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
@@ -129,8 +145,61 @@ class ScannedView:
                 return self._segments.counting(self._pool, steps)
             self._learn(incomplete, len(steps))
 
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+        """At least and at most how many records lie below each step, about `slack` apart."""
+        while True:
+            crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > slack))
+            if not len(crowded):
+                return self._segments.below(self._pool, steps)
+            if self._refinements or self._segments.counts[crowded].sum() <= MOST_ROUGH:
+                self._learn(crowded, 0)
+            else:
+                self._refine_all()
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        """How many parts of `length` steps contain records, within the limits.
+
+        Segments tell at least how many there are, and at most. If that does not decide, the engine
+        counts cells that hold records. Only in the last resort, records are fetched.
+        """
+        if self._undecided(length, limits) and self._fills_cells(length, limits.high):
+            return limits.high
+        if self._undecided(length, limits):
+            return limits.clamped(parts(self.order_statistics(np.arange(self.n)), length))
+        return limits.clamped(self._segments.parts(self._pool, length)[0])
+
+    def _fills_cells(self, length: int, enough: int) -> bool:
+        """Whether records in the middle fill so many cells that they fill `enough` parts.
+
+        Cells are twice as long as the longest part there, so a part lies in at most two of them,
+        also if positions are rounded. Records that are clamped to an end are not in the middle.
+        """
+        grid, inner = finest(self.grid), self._segments.inner(self.grid.size)
+        if not isinstance(grid, (UniformGrid, FloatGrid)) or inner is None:
+            return False
+        run = self._segments.middle(inner, MORE_CELLS * enough)
+        low, high = int(self._segments.low[run.first]), int(self._segments.high[run.last])
+        # Points are farthest apart at an end, because they get rarer away from zero.
+        ends = grid.decode(np.array([low, low + 1, high - 1, high]))
+        points = [Fraction(grid.kind.number(end, "grid")) for end in ends]
+        apart = max(points[1] - points[0], points[3] - points[2])
+        cell = float(2 * length * apart * measure(grid.kind) / self._numbers.tick)
+        whole = self._piece(run)
+        count = int(min((whole.high - whole.low) / cell, MOST_CELLS))
+        if count < 2 * enough or not whole.helps:
+            return False
+        self.scans += 1
+        cells = replace(whole, bins=count)
+        return self._numbers.occupied_bins(cells, [self._range(run)]) >= 2 * enough
+
+    def _undecided(self, length: int, limits: Limits) -> bool:
+        least, most = map(limits.clamped, self._segments.parts(self._pool, length))
+        return least < most
+
     def _learn(self, wanted: Ints, questions: int) -> None:
         """Learn more about some segments: divide them, or fetch all their records."""
+        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._fetch_bins(wanted):
+            return
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
         fine = [run for run in runs if self._piece(run).helps]
@@ -161,10 +230,36 @@ class ScannedView:
         self._refinements += 1
         self.scans += 1
 
+    def _refine_all(self) -> None:
+        """Divide the bins of the first scan, all alike, into about `FINE_BINS`."""
+        times = max(2, FINE_BINS // len(self._segments.counts))
+        self._map = replace(self._map, bins=self._map.bins * times)
+        counted = self._numbers.count_bins(self._map)
+        finer = self._segmented(counted)
+        same = counted.missing == self.missing and self._segments.agrees_with(finer)
+        self._numbers.engine.require_same(same=same)
+        self._segments, self._pool = finer, np.empty(0, dtype=np.int64)
+        self._refinements += 1
+        self.scans += 1
+
+    def _fetch_bins(self, wanted: Ints) -> bool:
+        """Fetch many segments that are far apart by their bins, if that is possible."""
+        bins = self._segments.bins[wanted]
+        rows = int(self._segments.counts[wanted].sum())
+        if rows > MOST_ROWS or (bins < 0).any():
+            return False
+        covered = np.zeros(len(self._segments.counts), dtype=bool)
+        covered[wanted] = True
+        self._keep(covered, self._numbers.fetch_bins(self._map, bins))
+        return True
+
     def _fetch(self, runs: list[Run]) -> None:
         values = self._numbers.fetch([self._range(run) for run in runs])
+        self._keep(self._segments.covered(runs), values)
+
+    def _keep(self, covered: NDArray[np.bool_], values: NDArray[Any]) -> None:
+        """Keep the fetched values of some segments."""
         steps = np.sort(self.grid.encode(self._as_numbers(values)))
-        covered = self._segments.covered(runs)
         wanted = Segments._make(array[covered] for array in self._segments)
         same = wanted.filled_by(steps, steps, np.ones_like(steps))
         self._numbers.engine.require_same(same=same)
@@ -180,6 +275,7 @@ class ScannedView:
             numbers,
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
             bins.counts,
+            bins.bins,
         )
 
     def _as_numbers(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import polars as pl
 from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import Range, any_of
-from dpquantiles.sources.engine import Numbers
+from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 

@@ -12,7 +12,8 @@ from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType, Timest
 
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
@@ -77,15 +78,19 @@ class Spark(QueryEngine):
         kept = (native.filter(_condition(part)) for part in parts)
         return nw.from_native(reduce(type(native).union, kept))
 
-    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
+    def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
         """Written as SQL, because Narwhals' expression is slow to plan and too long to compile."""
         native = frame.to_native()
         floating = isinstance(native.schema[VALUE].dataType, (FloatType, DoubleType))
         missing = f"{VALUE} IS NULL" + (f" OR isnan({VALUE})" if floating else "")
-        place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS INT)"
+        place = f"CAST({bins.sql(f'CAST({VALUE} AS DOUBLE)')} AS BIGINT)"
         bin_of = F.expr(f"CASE WHEN {missing} THEN {MISSING} ELSE {place} END AS {BIN}")
+        return nw.from_native(native.select(VALUE, bin_of))
+
+    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:
+        native = self.binned(numbers, frame, bins).to_native()
         cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
-        return nw.from_native(in_few_parts(native.groupBy(bin_of).agg(*map(F.expr, cells))))
+        return nw.from_native(in_few_parts(native.groupBy(BIN).agg(*map(F.expr, cells))))
 
     def is_derived(self, native: Any) -> bool:
         """Rows that the user has persisted stay as they are."""

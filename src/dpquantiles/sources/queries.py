@@ -16,7 +16,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE
-from dpquantiles.sources.engine import Engine, Numbers
+from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import Engine
 from dpquantiles.sources.keys import whole_code
 from dpquantiles.sources.tables import Table, is_time, kind_of
 from dpquantiles.sources.units import ABSENT, ROW, UNIT

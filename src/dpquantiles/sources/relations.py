@@ -10,25 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from dpquantiles.errors import InvalidValue, MissingBackend, UnreadableData
-from dpquantiles.kinds import BY_NAME, Datetime, Kind
+from dpquantiles.kinds import BY_NAME, INT64, Datetime, Domain, Kind
 from dpquantiles.kinds.domain import of_kind
 from dpquantiles.sources import layouts
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.cells import missing_cells, read_cells
-from dpquantiles.sources.duckdb import DuckDB, duckdb, quoted
-from dpquantiles.sources.files import (
-    Header,
-    check_parquet,
-    first_line,
-    header_of,
-    is_remote,
-    read_header,
+from dpquantiles.sources.cells import (
+    BY_RULE,
+    FALSE,
+    NUMBERS,
+    SAMPLE,
+    TRUE,
+    USUAL,
+    WHITESPACE,
+    missing_cells,
+    read_cells,
 )
+from dpquantiles.sources.csv_files import Header, first_line, header_of, read_header
+from dpquantiles.sources.duckdb import DuckDB, duckdb, quoted
 from dpquantiles.sources.layouts import Layout, text
+from dpquantiles.sources.named import Dialect, Named, check_parquet, is_remote
 from dpquantiles.sources.tables import Listing, Table, domain_of, nearest
-
-SAMPLE = 10_000
-"""If no type is stated for a column of CSV files, this many of its cells tell the type."""
 
 SQL_TYPES = {
     **{"int": "BIGINT", "float": "DOUBLE", "bool": "BOOLEAN", "decimal": "DECIMAL(18, 6)"},
@@ -141,53 +142,80 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     return groups
 
 
-def open_csv(names: str) -> Table:
+def open_csv(named: Named) -> Table:
     """CSV files by name, pattern or address, with all columns as text."""
-    connection = _connect()
-    comma = "\t" if names.lower().endswith(".tsv") else ","
+    connection, names, comma = _connect(), named.name, named.comma
     files = _files(connection, names)
     groups = _grouped((_header(connection, file, comma), file) for file in files)
     parts = [_csv_layout(connection, same, header, comma) for header, same in groups.items()]
-    return _joined(connection, names, parts, first_line)
+    return _joined(connection, names, parts, partial(first_line, comma=comma))
 
 
 def cast(
-    table: Table, columns: Sequence[str], type_name: str | None = None, na: Sequence[str] = ()
+    table: Table, columns: Sequence[str], type_name: str | None = None, dialect: Dialect = USUAL
 ) -> Table:
-    """Cast columns of CSV files to the stated type, or to the types that their first cells tell.
-
-    `na` are cells that mean a missing value, whatever the type.
-    """
+    """Cast columns of CSV files to the stated type, or to the types that their first cells tell."""
     relation, kinds = table.frame.to_native(), {}
     for column in columns:
         table.dtype(column)
-        kinds[column] = _text_kind(relation, column, type_name, na)
-    cells = {column: _cast_cell(quoted(column), kind, na) for column, kind in kinds.items()}
+        kinds[column] = _text_kind(relation, column, type_name, dialect)
+    cells = {column: _cast_cell(quoted(column), kind, dialect) for column, kind in kinds.items()}
     frame = nw.from_native(DuckDB().with_cells(relation, cells))
-    schema = frame.collect_schema()
-    # Text can be any value of the type that it is cast to, or a finer one.
-    domains = {
-        column: replace(domain_of(schema[column]), name="", unit=of_kind(kind).unit)
-        for column, kind in kinds.items()
-    }
+    domains = {column: _domain(kind, frame, column) for column, kind in kinds.items()}
     return replace(table, frame=frame, domains=domains)
 
 
-def _cast_cell(cell: str, kind: Kind, na: Sequence[str]) -> str:
-    """A cell of text in a type; NULL if it does not fit, or means a missing value."""
-    cast = f"TRY_CAST(trim({cell}) AS {_sql_type(kind)})"
-    if not na:
+def _domain(kind: Kind, frame: Any, column: str) -> Domain:
+    """What cells can hold: any number and, of other types, what they are cast to, or finer."""
+    if kind.name in BY_RULE:
+        return of_kind(kind)
+    return replace(domain_of(frame.collect_schema()[column]), name="", unit=of_kind(kind).unit)
+
+
+def _cast_cell(cell: str, kind: Kind, dialect: Dialect) -> str:
+    """A cell of text in a type; NULL if it does not fit, or means a missing value.
+
+    Numbers and truth values are those of `cells.parse_cell`.
+    """
+    # Trimming is slow in DuckDB, and most cells need none.
+    trimmed = f"trim({cell}, {text(WHITESPACE)})"
+    cell = f"CASE WHEN regexp_full_match({cell}, '[!-~]*') THEN {cell} ELSE {trimmed} END"
+    tried = f"TRY_CAST({{}} AS {_sql_type(kind)})"
+    if kind.name == "bool":
+        # DuckDB would turn a long IN (...) into a join, which may run differently in every scan.
+        true, false = (f"list_contains({_texts(some)}, lower({cell}))" for some in (TRUE, FALSE))
+        cast = f"CASE WHEN {true} THEN true WHEN {false} THEN false END"
+    elif kind.name in NUMBERS:
+        plain = cell if dialect.marks == "." else f"translate({cell}, {text(dialect.marks)}, '.')"
+        number = f"CASE WHEN regexp_full_match({cell}, {text(dialect.number)}) THEN {plain} END"
+        whole = f"regexp_full_match({cell}, {text(dialect.whole)})"
+        cast = _whole(number, whole) if kind.name == "int" else tried.format(number)
+    else:
+        cast = tried.format(cell)
+    if not dialect.na:
         return cast
-    # DuckDB would turn a long IN (...) into a join, which may run differently in every scan.
-    gone = ", ".join(map(text, sorted(missing_cells(na))))
-    return f"CASE WHEN NOT list_contains([{gone}], lower(trim({cell}))) THEN {cast} END"
+    gone = _texts(sorted(missing_cells(dialect.na)))
+    return f"CASE WHEN NOT list_contains({gone}, lower({cell})) THEN {cast} END"
 
 
-def _text_kind(relation: Any, column: str, type_name: str | None, na: Sequence[str] = ()) -> Kind:
+def _whole(number: str, whole: str) -> str:
+    """A number as an integer of 64 bits: rounded half to even, and clamped."""
+    real = f"TRY_CAST({number} AS DOUBLE)"
+    ends = f"WHEN {real} >= 2.0 ** 63 THEN {INT64.max} WHEN {real} < -(2.0 ** 63) THEN {INT64.min}"
+    # The outer cast is needed because SQL takes the least integer for one of 128 bits.
+    near = f"(CASE {ends} ELSE TRY_CAST(round_even({real}, 0) AS BIGINT) END)::BIGINT"
+    return f"coalesce(CASE WHEN {whole} THEN TRY_CAST({number} AS BIGINT) END, {near})"
+
+
+def _texts(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(text, texts))}]"
+
+
+def _text_kind(relation: Any, column: str, type_name: str | None, dialect: Dialect) -> Kind:
     if type_name not in (None, "datetime"):  # the cells of datetimes tell their time zone
         return BY_NAME[str(type_name)]
     cells = relation.select(duckdb.ColumnExpression(column)).limit(SAMPLE).fetchall()
-    return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name, na).kind
+    return read_cells([(cell or "").strip() for (cell,) in cells], column, type_name, dialect).kind
 
 
 def _header(connection: Any, file: str, comma: str) -> Header:
@@ -241,8 +269,7 @@ def _files(connection: Any, names: str) -> list[str]:
 
 def _listed(files: Iterable[str]) -> str:
     """A list of files in SQL, escaped so that none is taken for a pattern."""
-    escaped = (file if is_remote(file) else glob.escape(file) for file in files)
-    return f"[{', '.join(map(text, escaped))}]"
+    return _texts(file if is_remote(file) else glob.escape(file) for file in files)
 
 
 def _options(options: dict[str, str]) -> str:

@@ -26,6 +26,8 @@ class Segments(NamedTuple):
     counts: Ints
     fetched: NDArray[np.bool_]
     """Whether all records of the segment were fetched."""
+    bins: Ints
+    """The bin that holds these records and no others; -1 where there is none."""
 
     @classmethod
     def of(
@@ -34,21 +36,25 @@ class Segments(NamedTuple):
         numbers: tuple[NDArray[Any], NDArray[Any]],
         steps: tuple[Ints, Ints],
         counts: Ints,
+        bins: Ints,
     ) -> "Segments":
         """Segments from bins in any order. Bins whose numbers overlap become one segment."""
         order = np.lexsort((numbers[1], numbers[0]))
-        least, greatest, low, high, count = (a[order] for a in (*ends, *steps, counts))
+        least, greatest, low, high, count, bins = (a[order] for a in (*ends, *steps, counts, bins))
         bottom, top = numbers[0][order], numbers[1][order]
         reached = np.maximum.accumulate(top)
         apart = np.ones(len(top), dtype=bool)
         apart[1:] = bottom[1:] >= reached[:-1]
         starts = np.flatnonzero(apart)
-        # If bins overlap, the segment ends where the highest of them ends.
-        parts = np.split(top, starts[1:])[: len(starts)]
-        highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
+        highest, sizes = starts, np.diff(starts, append=len(top))
+        if (sizes > 1).any():  # the segment ends where the highest of its bins ends
+            parts = np.split(top, starts[1:])[: len(starts)]
+            highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
+        alone = np.where(sizes == 1, bins[starts], -1)
         sums = np.add.reduceat(count, starts) if len(top) else count
         fetched = np.zeros(len(starts), dtype=bool)
-        return cls(least[starts], greatest[highest], low[starts], high[highest], sums, fetched)
+        ends_found = (least[starts], greatest[highest], low[starts], high[highest])
+        return cls(*ends_found, sums, fetched, alone)
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -60,6 +66,17 @@ class Segments(NamedTuple):
         """How many records of fetched segments come before each segment."""
         sizes = self.counts * self.fetched
         return np.asarray(np.cumsum(sizes) - sizes)
+
+    def below(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
+        """At least and at most how many records lie below each step; `pool` is as in `counting`."""
+        if not len(self.counts):
+            return np.zeros_like(steps), np.zeros_like(steps)
+        exact, _ = self.counting(pool, steps)
+        place = np.maximum(np.searchsorted(self.low, steps) - 1, 0)
+        inside = (self.low[place] < steps) & (steps <= self.high[place]) & ~self.complete[place]
+        through = np.cumsum(self.counts)[place]
+        least = np.where(inside, through - self.counts[place] + 1, exact)
+        return least, np.where(inside, through - 1, exact)
 
     def touched(self, steps: Ints) -> NDArray[np.bool_]:
         """The segments that one of the steps falls into, ends included."""
@@ -106,6 +123,18 @@ class Segments(NamedTuple):
             self.high[last],
             before[last + 1] - before[first],
             self.fetched[first],
+            np.full(len(first), -1),
+        )
+
+    def agrees_with(self, other: "Segments") -> bool:
+        """Whether segments of all records, none of them fetched, can hold the same records."""
+        if self.counts.sum() != other.counts.sum():
+            return False
+        through, none = np.cumsum(self.counts), np.empty(0, dtype=np.int64)
+        return all(
+            bool((other.below(none, steps)[0] <= ranks).all())
+            and bool((ranks <= other.below(none, steps + 1)[1]).all())
+            for steps, ranks in ((self.low, through - self.counts), (self.high, through))
         )
 
     def filled_by(self, low: Ints, high: Ints, counts: Ints) -> bool:
@@ -144,3 +173,32 @@ class Segments(NamedTuple):
             for side in ("left", "right")
         )
         return below, through
+
+    def inner(self, points: int) -> Run | None:
+        """The segments without the two ends of a grid of this many points."""
+        inside = np.flatnonzero((self.low > 0) & (self.high < points - 1))
+        return Run(int(inside[0]), int(inside[-1])) if len(inside) else None
+
+    def middle(self, run: Run, rows: int) -> Run:
+        """The segments around the middle record of a run that hold this many records, or all."""
+        ends = np.cumsum(self.counts)
+        before = int(ends[run.first] - self.counts[run.first])
+        start = max(before, (before + int(ends[run.last]) - rows) // 2)
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(ends, start + rows))
+        return Run(first, min(last, run.last))
+
+    def parts(self, pool: Ints, length: int) -> tuple[int, int]:
+        """The least and the greatest number of parts of `length` steps that contain records."""
+        first, last = self.low // length, self.high // length
+        least = 1 + (last > first)
+        most = np.minimum(self.counts, last - first + 1)
+        known = np.diff(pool // length, prepend=-1) > 0
+        ends = np.cumsum(self.counts * self.fetched)
+        inside = np.append(0, np.cumsum(known))
+        starts = ends - self.counts * self.fetched
+        # Count the part of a segment's first record too, if an earlier segment shares it.
+        counted = inside[ends] - inside[np.minimum(starts + 1, len(pool))] + 1
+        least, most = (np.where(self.fetched, counted, bound) for bound in (least, most))
+        shared = int(np.count_nonzero(first[1:] == last[:-1]))
+        return int(least.sum()) - shared, int(most.sum()) - shared

@@ -16,6 +16,7 @@ from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
 from dpquantiles.kinds import (
     ANYTHING,
     BOOLEAN,
+    BY_NAME,
     DATE,
     DURATION,
     INTEGER,
@@ -42,6 +43,9 @@ MOST_NAMES = 20
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin")
 """Libraries whose frames can hold a result."""
+
+NUMBER_TYPES = frozenset({"int", "float", "bool", "decimal"})
+"""A column of one of these types may be read as any other of them."""
 
 LONGEST = dt.timedelta(microseconds=2**62)
 """Every library can hold lengths of time up to this one."""
@@ -204,6 +208,18 @@ def domain_of(dtype: Any) -> Domain:
         return ANYTHING
     name, bits = sized.groups()
     return floats(int(bits)) if name == "Float" else integers(int(bits), signed=name == "Int")
+
+
+def as_kind(kind: Kind, column: str, type_name: str | None) -> Kind:
+    """The stated type, if there is one and the schema allows it; otherwise the schema's type."""
+    if type_name in (None, kind.name):
+        return kind
+    if {type_name, kind.name} <= NUMBER_TYPES:
+        return BY_NAME[str(type_name)]
+    raise InvalidType(
+        f"column {column!r} is of type {kind.name} by the file's schema, and cannot be read "
+        f"as {type_name}; leave the type out"
+    )
 
 
 def frame(columns: Mapping[str, Sequence[Any]], backend: str) -> Any:

@@ -13,11 +13,15 @@ from dpquantiles.views.array import (
 )
 from dpquantiles.views.protocol import (
     Demand,
+    Limits,
     PartView,
+    ReadAhead,
     SortedView,
     WindowView,
     copied,
     copied_demand,
+    occupied,
+    rough_ranks,
 )
 
 __all__ = [
@@ -27,7 +31,9 @@ __all__ = [
     "Demand",
     "FilledView",
     "Groups",
+    "Limits",
     "PartView",
+    "ReadAhead",
     "SortedSteps",
     "SortedView",
     "WindowView",
@@ -35,5 +41,7 @@ __all__ = [
     "copied_demand",
     "filled",
     "is_dropped",
+    "occupied",
+    "rough_ranks",
     "stand_in",
 ]

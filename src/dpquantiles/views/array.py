@@ -12,7 +12,7 @@ from dpquantiles import require
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.select import select
 from dpquantiles.kinds import clamp, column
-from dpquantiles.views.protocol import Ints, SortedView
+from dpquantiles.views.protocol import Ints, Limits, SortedView, occupied, rough_ranks
 
 CHUNK = 1 << 20
 DROP = "drop"
@@ -56,6 +56,14 @@ class ArrayView:
         """How many records lie below, and how many at or below, each step."""
         return self._records.ranks(steps)
 
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+        """At least and at most how many records lie below each step, about `slack` apart."""
+        return rough_ranks(self._records, steps, slack)
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        """How many parts of `length` steps contain records, within the limits."""
+        return occupied(self._records, length, limits)
+
 
 @dataclass(frozen=True, eq=False)
 class _Present:
@@ -72,7 +80,18 @@ class _Present:
     def order_statistics(self, index: Ints) -> Ints:
         return self.grid.encode(select(self.numbers, index))
 
+    @cached_property
+    def _sorted(self) -> "SortedSteps":
+        return SortedSteps(self.grid, np.sort(self.grid.encode(self.numbers)))
+
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:  # noqa: ARG002
+        """Exact ranks, for which all records are sorted once, because many questions follow."""
+        below, _ = self._sorted.ranks(steps)
+        return below, below
+
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        if "_sorted" in self.__dict__:
+            return self._sorted.ranks(steps)
         order, inverse = np.unique(steps, return_inverse=True)
         # Slot 2i counts records strictly between steps i-1 and i, slot 2i+1 those equal to step i.
         slots = np.zeros(2 * len(order) + 1, dtype=np.int64)
@@ -82,6 +101,16 @@ class _Present:
             slots += np.bincount(left + right, minlength=len(slots))
         below = np.cumsum(slots)
         return below[0:-1:2][inverse], below[1::2][inverse]
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        found = np.empty(0, dtype=np.int64)
+        for start in range(0, self.n, CHUNK):
+            chunk = self.grid.encode(self.numbers[start : start + CHUNK]) // length
+            ordered = np.sort(np.concatenate([found, chunk]))  # np.unique is slower
+            found = ordered[np.diff(ordered, prepend=-1) > 0]
+            if len(found) >= limits.high:
+                break
+        return limits.clamped(len(found))
 
 
 def stand_in(grid: Grid, missing: Any) -> int:
@@ -137,6 +166,20 @@ class FilledView:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         below, through = self.view.ranks(steps)
         return below + self.count * (self.step < steps), through + self.count * (self.step <= steps)
+
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+        added = self.count * (self.step < steps)
+        least, most = rough_ranks(self.view, steps, slack)
+        return least + added, most + added
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        if not self.count:
+            return occupied(self.view, length, limits)
+        start = self.step - self.step % length
+        first, stop = self.view.ranks(np.array([start, start + length]))[0]
+        added = int(first == stop)
+        others = Limits(limits.low - added, limits.high - added)
+        return occupied(self.view, length, others) + added
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,13 +1,14 @@
 """Sorted views, the demands of mechanisms on them, and views of a part of another view."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid
+from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import Kind
 
 Ints = NDArray[np.int64]
@@ -33,6 +34,43 @@ class SortedView(Protocol):
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         """How many records lie below, and how many at or below, each step."""
+
+
+class Limits(NamedTuple):
+    """A count matters only between these numbers; one outside is replaced by the nearer of them."""
+
+    low: int
+    high: int
+
+    def clamped(self, count: int) -> int:
+        """The nearest number within the limits."""
+        return max(self.low, min(count, self.high))
+
+
+@runtime_checkable
+class CountingView(Protocol):
+    """A view that can tell less than all ranks and records, and reads less for it."""
+
+    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+        """At least and at most how many records lie below each step, about `slack` apart."""
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        """How many parts of `length` steps contain records, within the limits."""
+
+
+def occupied(view: SortedView, length: int, limits: Limits) -> int:
+    """How many parts of `length` steps contain records, within the limits."""
+    if isinstance(view, CountingView):
+        return view.occupied(length, limits)
+    return limits.clamped(parts(view.order_statistics(np.arange(view.n)), length))
+
+
+def rough_ranks(view: SortedView, steps: Ints, slack: int) -> tuple[Ints, Ints]:
+    """At least and at most how many records lie below each step, about `slack` apart."""
+    if isinstance(view, CountingView):
+        return view.rough_ranks(steps, slack)
+    below, _ = view.ranks(steps)
+    return below, below
 
 
 def _empty() -> Ints:
@@ -111,11 +149,66 @@ class WindowView:
 def _places(available: Ints, wanted: Ints) -> Ints:
     """The position of each wanted number among the available ones, which ascend."""
     places = np.searchsorted(available, wanted)
-    present = places < len(available)
-    present[present] = available[places[present]] == np.asarray(wanted)[present]
-    if not present.all():
+    if not _among(available, wanted, places).all():
         raise LookupError("something outside the demand was requested")
     return places
+
+
+def _among(available: Ints, wanted: Ints, places: Ints) -> NDArray[np.bool_]:
+    """Whether each wanted number is among the available ones, at its place."""
+    present = places < len(available)
+    present[present] = available[places[present]] == np.asarray(wanted)[present]
+    return present
+
+
+@dataclass(frozen=True, eq=False)
+class ReadAhead:
+    """Another view, with records that were read at once because they will probably be asked for.
+
+    Only other questions reach the view itself.
+    """
+
+    view: SortedView
+    index: Ints
+    """The ascending positions of the records that were read."""
+    records: Ints
+
+    @classmethod
+    def of(cls, view: SortedView, runs: Iterable[range]) -> "ReadAhead":
+        """Read the records of these runs, which may overlap and go beyond the ends."""
+        inside = (range(max(0, run.start), min(view.n, run.stop)) for run in runs)
+        index = Demand(merged(sorted(inside, key=lambda run: run.start))).index
+        return cls(view, index, view.order_statistics(index))
+
+    @property
+    def n(self) -> int:
+        return self.view.n
+
+    @property
+    def missing(self) -> int | None:
+        return self.view.missing
+
+    @property
+    def grid(self) -> Grid:
+        return self.view.grid
+
+    def order_statistics(self, index: Ints) -> Ints:
+        places = np.searchsorted(self.index, index)
+        if not _among(self.index, index, places).all():
+            return self.view.order_statistics(index)
+        return self.records[places]
+
+    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
+        steps = np.asarray(steps)
+        before, after = np.append(-1, self.index), np.append(self.index, self.n)
+        places = [np.searchsorted(self.records, steps, side) for side in ("left", "right")]
+        below, through = (after[place] for place in places)
+        # A rank is known if no record is missing between the two that the step lies between.
+        gaps = [before[place] + 1 != after[place] for place in places]
+        unknown = gaps[0] | gaps[1]
+        if unknown.any():
+            below[unknown], through[unknown] = self.view.ranks(steps[unknown])
+        return below, through
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ dpq.quantiles(data, 0.5, epsilon=1, intervals="people")  # error
 dpq.quantiles(data, 0.5, epsilon=1, ledger="budget.db")  # error
 dpq.quantiles(data, 0.5, epsilon=1, keys=["a"])  # error
 dpq.quantiles(table, 0.5, by="g", keys=["a"], epsilon=1)  # error
-dpq.quantiles(table, 0.5, column="x", by="g", intervals=True)  # error
+dpq.quantiles(table, 0.5, column="x", by="g", intervals="people")  # error
 dpq.quantiles(table, 0.5, column="x", by=3, keys=["a"])  # error
 dpq.quantiles(table, 0.5, column="x", by="g", epsilom=1)  # error
 dpq.median(data, epsilom=1)  # error

@@ -36,6 +36,8 @@ def releases(ledger: dpq.Ledger) -> None:
 
 def groups(by: str | None) -> None:
     keys = ["a", "b"]
+    asked = dpq.median(table, column="x", by="g", keys=keys, epsilon=1, intervals=0.9, min_size=9)
+    assert_type(asked, dpq.GroupedRelease)
     assert_type(
         dpq.quantiles(table, 0.5, column="x", by="g", keys=keys, epsilon=1), dpq.GroupedRelease
     )

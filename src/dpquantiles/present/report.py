@@ -1,0 +1,272 @@
+"""A report: one HTML file that tells people who decide what was released, and how private it is.
+
+It is a tree of elements, so that all text is escaped. It has no scripts and loads nothing.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from dpquantiles.present import pictures
+from dpquantiles.present.releases import Shown, columns
+from dpquantiles.present.words import coverage, exact, labels, missing, promise, quantile
+from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+from dpquantiles.results import Answers, Description, GroupedRelease, Release
+from dpquantiles.version import __version__
+
+SUSPICIONS = (0.01, 0.5)
+"""What somebody may have thought before; the report says what they may think after it."""
+
+TELLING_EPSILON = 8.0
+"""For a larger epsilon, no suspicion stays one, and examples would soothe."""
+
+MOST_ROWS = 500
+"""The most groups in the table of a report."""
+
+
+class Remains(NamedTuple):
+    """What a ledger has left for a data set, in words and as a share of its budget."""
+
+    dataset: str
+    words: str
+    share: float
+
+
+def page(result: Shown, remains: Remains | None = None) -> str:
+    """A result as a report: a whole HTML page."""
+    title = "Private quantiles"
+    document = Element("html", lang="en")
+    head = SubElement(document, "head")
+    SubElement(head, "meta", charset="utf-8")
+    SubElement(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
+    SubElement(head, "title").text = title
+    style = resources.files(__package__).joinpath("report.css").read_text("utf-8")
+    SubElement(head, "style").text = style
+    main = SubElement(SubElement(document, "body"), "main")
+    SubElement(main, "h1").text = title
+    SubElement(main, "p", {"class": "lead"}).text = " ".join(_in_short(result))
+    main.append(_answers(result))
+    for cards in (
+        (_protected(result), _accuracy(result)),
+        (_cost(result, remains), _origin(result)),
+    ):
+        SubElement(main, "div", {"class": "pair"}).extend(cards)
+    made = f"Made with dpquantiles {__version__}. This file is complete: it loads nothing."
+    SubElement(main, "footer").text = made
+    written = tostring(document, encoding="unicode", method="html")
+    return f"<!DOCTYPE html>\n{written}"
+
+
+def _in_short(result: Shown) -> Iterator[str]:
+    """The main answers as sentences."""
+    if isinstance(result, GroupedRelease):
+        yield f"{len(result):,} groups by {' and '.join(result.by)}."
+    elif isinstance(result, Description):
+        yield f"{len(result)} columns."
+    else:
+        words = dict(zip(result.q, labels(result.values), strict=True))
+        if 0.5 in words:
+            yield f"Half of the records are {words[0.5]} or less."
+        low, high = min(words, default=0.5), max(words, default=0.5)
+        if 0 < low < 0.5:
+            yield f"{_percent(low)} are {words[low]} or less."
+        if 0.5 < high < 1:
+            yield f"{_percent(1 - high)} are {words[high]} or more."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
+def _answers(result: Shown) -> Element:
+    section = _section("Answers")
+    both = SubElement(section, "div", {"class": "answers"})
+    if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
+        both.append(pictures.element(result))
+    both.append(_table(columns(result, most=MOST_ROWS)))
+    more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
+    if more > 0:
+        _say(section, f"{more:,} more groups are in the JSON and CSV files.", "small")
+    return section
+
+
+def _protected(result: Shown) -> Element:
+    section = _section("What is protected")
+    stated = result.guarantee
+    if stated is None:
+        _say(section, "These answers are not private, and must not be published.", "warning")
+        _say(section, promise(result))
+        return section
+    whom = "record" if stated.unit is None else stated.unit
+    there = "" if stated.neighbors is Neighbors.SWAP else ", even whether it is there at all"
+    _say(
+        section,
+        "The answers contain a measured amount of chance. It limits what anybody can learn from "
+        f"this report about any single {whom}{there}, whatever else they know.",
+        "promise",
+    )
+    if isinstance(stated, (PureDP, ApproxDP)) and stated.epsilon <= TELLING_EPSILON:
+        (low, low_after), (even, even_after) = (
+            (p, _suspected(p, stated.epsilon)) for p in SUSPICIONS
+        )
+        unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
+        _say(
+            section,
+            f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
+            f"become {_percent(low_after)} sure by this report, at most; somebody who is "
+            f"{_percent(even)} sure, {_percent(even_after)}{unless}.",
+        )
+    _say(section, f"In full: {promise(result)}", "small")
+    return section
+
+
+def _suspected(before: float, epsilon: float) -> float:
+    """The most that a suspicion can become, to two digits, rounded up."""
+    odds = before / (1 - before) * math.exp(epsilon)
+    after = odds / (1 + odds)
+    scale = 1000 if after >= 0.1 else 10_000
+    return math.ceil(after * scale) / scale
+
+
+def _accuracy(result: Shown) -> Element:
+    section = _section("How accurate it is")
+    if isinstance(result, Release) and result.ranks is not None:
+        _say(section, coverage(result.ranks.requested))
+    parts = result.releases if isinstance(result, Description) else {"": result}
+    for name, part in parts.items():
+        expected, size = part.provenance.get("expected"), part.provenance.get("size")
+        if isinstance(expected, Mapping):
+            _say(section, f"{name}: " * bool(name) + _expected(expected, size))
+        for warning in _listed(part, "warnings"):
+            _say(section, f"{name}: " * bool(name) + warning, "warning")
+    if isinstance(result, Release) and isinstance(result.provenance.get("expected"), Mapping):
+        section.append(_errors(result, result.provenance["expected"]))
+    if len(section) == 1:
+        _say(
+            section,
+            "How far off these answers are to be expected is not stated. A plan says it before "
+            "a release is made, and intervals say it with the answers.",
+        )
+    return section
+
+
+def _expected(expected: Mapping[str, Any], size: object) -> str:
+    typical, most = (max(expected[name]) for name in ("rank_errors", "rank_errors_95"))
+    whole, share = "", ""
+    if isinstance(size, int) and size:
+        whole, part = f" of {size:,}", 100 * most / size
+        share = f", which is {'less than 0.01' if part < 0.01 else f'{part:.2g}'} % of them"
+    return (
+        f"On average, an answer misses its place by {_at_most(typical)}{whole} records. In 95 of "
+        f"100 releases it misses by {_at_most(most)}{share}. This holds if {expected['if']}."
+    )
+
+
+def _at_most(error: float) -> str:
+    return "less than 1" if error < 1 else f"at most {_ranks(error)}"
+
+
+def _ranks(error: float) -> str:
+    return f"{error:,.0f}" if error >= 10 else f"{error:g}"
+
+
+def _errors(release: Release, expected: Any) -> Element:
+    details = Element("details")
+    SubElement(details, "summary").text = "Errors by quantile, in records"
+    shown = {
+        "q": [quantile(q) for q in release.q],
+        "on average": [_ranks(error) for error in expected["rank_errors"]],
+        "95 of 100": [_ranks(error) for error in expected["rank_errors_95"]],
+    }
+    details.append(_table(shown))
+    return details
+
+
+def _cost(result: Shown, remains: Remains | None) -> Element:
+    section = _section("What it cost")
+    if result.guarantee is None:
+        _say(section, "Nothing was charged, because nothing is promised.")
+        return section
+    spent = f"{result.guarantee.measure} = {result.guarantee.amount:.6g}"
+    _say(section, f"This release spent {spent} of the privacy budget of these records.")
+    if remains is None:
+        _say(
+            section,
+            "No ledger is stated here. Whatever else is released about the same records adds up.",
+        )
+        return section
+    _say(section, f"The ledger has a budget for the data set “{remains.dataset}”: {remains.words}.")
+    share = min(max(1 - remains.share, 0.0), 1.0)
+    bar = SubElement(section, "div", {"class": "bar", "role": "img"})
+    bar.set("aria-label", f"{share:.0%} of the budget is spent")
+    SubElement(bar, "i", style=f"width:{100 * share:.1f}%").text = ""
+    _say(section, f"{share:.0%} of the budget is spent.", "small")
+    return section
+
+
+def _origin(result: Shown) -> Element:
+    section = _section("How it was made")
+    parts = result.releases if isinstance(result, Description) else {"": result}
+    for name, part in parts.items():
+        if name:
+            _say(section, name)
+        listed = SubElement(section, "dl")
+        for term, words in _facts(part):
+            SubElement(listed, "dt").text = term
+            SubElement(listed, "dd").text = words
+    details = SubElement(section, "details")
+    SubElement(details, "summary").text = "Rounding and provenance"
+    for note in (note for part in parts.values() for note in _listed(part, "precision")):
+        _say(details, note, "small")
+    plain = {name or "release": dict(part.provenance) for name, part in parts.items()}
+    SubElement(details, "pre").text = json.dumps(plain, indent=2, default=str)
+    return section
+
+
+def _facts(part: Answers) -> Iterator[tuple[str, str]]:
+    stated: Mapping[str, Any] = part.provenance
+    if isinstance(size := stated.get("size"), int):
+        yield "Records", f"{size:,}"
+    yield "Mechanism", part.mechanism
+    if isinstance(grid := stated.get("grid"), Mapping):
+        drawn = grid.get("member", grid)
+        step = f" in steps of {exact(drawn['step'])}" if "step" in drawn else ""
+        found = ", found by the release itself" if "member" in grid else ""
+        if "lower" in drawn and "upper" in drawn:
+            ends = f"{exact(drawn['lower'])} to {exact(drawn['upper'])}"
+            yield "Possible answers", f"{ends}{step}{found}"
+    if "missing" in stated:
+        yield "Missing values", missing(stated["missing"]).removeprefix("Missing values ")
+
+
+def _listed(part: Answers, name: str) -> Sequence[str]:
+    """The sentences of the provenance under a name; there may be none."""
+    found = part.provenance.get(name)
+    return found if isinstance(found, list) else ()
+
+
+def _section(heading: str) -> Element:
+    section = Element("section")
+    SubElement(section, "h2").text = heading
+    return section
+
+
+def _say(section: Element, words: str, style: str = "") -> None:
+    SubElement(section, "p", {"class": style} if style else {}).text = words
+
+
+def _table(shown: Mapping[str, Sequence[str]]) -> Element:
+    box = Element("div", {"class": "scroll"})
+    table = SubElement(box, "table")
+    head = SubElement(SubElement(table, "thead"), "tr")
+    for title in shown:
+        SubElement(head, "th").text = title
+    body = SubElement(table, "tbody")
+    for row in zip(*shown.values(), strict=True):
+        line = SubElement(body, "tr")
+        for cell in row:
+            SubElement(line, "td").text = cell
+    return box

@@ -1,0 +1,156 @@
+"""A report is one file that says what was released, what it protects, and what it cost."""
+
+import html
+import math
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dpquantiles.present.report import Remains, _suspected, page
+from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
+from dpquantiles.results import Release
+from tests.present.releases import EVERY_TYPE, release, with_intervals
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+VOID = ("meta",)
+
+
+class Reader(HTMLParser):
+    """The text of a page; tags must be closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += f"{data} "
+
+
+def read(written: str) -> Reader:
+    reader = Reader()
+    reader.feed(written)
+    assert not reader.open
+    return reader
+
+
+@pytest.mark.parametrize("shown", EVERY_TYPE, ids=lambda shown: f"{len(shown)} {shown.type}")
+def test_every_type_makes_a_whole_page_that_loads_nothing(shown: Release) -> None:
+    written = page(shown)
+    reader = read(written)
+    assert reader.tags.count("tr") == 1 + len(shown.values)
+    assert not {"script", "link", "img", "iframe"} & set(reader.tags)
+    without = written.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert not any(word in without for word in ("http", "url(", "@import"))
+    for heading in ("What is protected", "How accurate it is", "What it cost", "How it was made"):
+        assert heading in reader.text
+
+
+def test_what_a_manager_reads() -> None:
+    text = read(page(release([-26, -5, 52], q=(0.1, 0.5, 0.9)))).text
+    assert "Half of the records are -5 or less. 10 % are -26 or less. 10 % are 52 or more." in text
+    assert "1 % sure of something about one record can become 2.68 % sure" in text
+    assert "50 % sure, 73.2 %." in text
+    assert "This release spent epsilon = 1" in text
+    assert "No ledger is stated" in text
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.7, 1.0, 3.3, 8.0])
+@pytest.mark.parametrize("before", [0.01, 0.5])
+def test_a_suspicion_is_never_said_to_grow_less_than_it_can(epsilon: float, before: float) -> None:
+    odds = before / (1 - before) * math.exp(epsilon)
+    assert 0 <= _suspected(before, epsilon) - odds / (1 + odds) < 0.0011
+
+
+def test_other_guarantees_have_their_own_words() -> None:
+    add_remove = Neighbors.ADD_REMOVE
+    pair = ApproxDP(epsilon=1.0, delta=1e-6, neighbors=add_remove)
+    text = read(page(release([1, 2], guarantee=pair))).text
+    assert "any single record, even whether it is there at all" in text
+    assert "but for a chance of 1e-06" in text
+    assert "In numbers" not in page(release([1, 2], guarantee=ZCDP(rho=0.5)))
+    assert "In numbers" not in page(release([1, 2], guarantee=PureDP(epsilon=9.0)))
+    people = PureDP(epsilon=1.0, neighbors=add_remove, unit="person")
+    assert "any single person" in page(release([1, 2], guarantee=people))
+
+
+def test_without_a_guarantee_the_report_says_so_first() -> None:
+    text = read(page(release([1, 2], guarantee=None, note="no privacy guarantee: seeded"))).text
+    assert "not private, and must not be published" in text
+    assert "No privacy guarantee: seeded." in text
+    assert "In numbers" not in text
+
+
+def test_accuracy_is_what_the_release_states() -> None:
+    expected = {"rank_errors": [0.3, 87.0], "rank_errors_95": [2.0, 350.0], "if": "all is even"}
+    provenance = {"expected": expected, "size": 10_000, "warnings": ["Beware <of> tails."]}
+    text = read(page(release([1, 2], provenance=provenance))).text
+    assert "by at most 87 of 10,000 records" in text
+    assert "by at most 350, which is 3.5 % of them. This holds if all is even." in text
+    assert "Beware <of> tails." in text
+    assert "not stated" in page(release([1, 2]))
+    assert "at least 95 %" in page(with_intervals([1, 2, 3]))
+
+
+def test_the_ledger_is_shown_as_it_stands() -> None:
+    remains = Remains("pay <2026>", "epsilon = 0.8 remains of epsilon = 1", 0.8)
+    written = page(release([1, 2]), remains)
+    assert "“pay <2026>”: epsilon = 0.8 remains of epsilon = 1." in read(written).text
+    assert "width:20.0%" in written
+    assert "<2026>" not in written
+
+
+PROBE = """<iframe id="f" style="width:{width}px;height:900px" srcdoc="{page}"></iframe><script>
+f.onload = () => {{
+  const root = f.contentDocument.documentElement
+  const style = f.contentWindow.getComputedStyle(f.contentDocument.body)
+  const pre = f.contentDocument.querySelectorAll("details")
+  pre.forEach((one) => {{ one.open = true }})
+  document.title = [root.scrollWidth, style.color, style.backgroundColor].join("|")
+}}</script>"""
+
+
+def lightness(color: str) -> int:
+    return sum(map(int, re.findall(r"\d+", color)[:3]))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_browser_shows_it_on_phones_and_in_the_dark(
+    width: int, dark: bool, tmp_path: Path
+) -> None:
+    provenance = {"precision": ["x" * 60], "warnings": ["Long words " * 20], "size": 9}
+    shown = with_intervals([-(10**17), 3, 10**17], provenance=provenance)
+    probe = tmp_path / "probe.html"
+    escaped = html.escape(page(shown))
+    probe.write_text(PROBE.format(width=width, page=escaped), encoding="utf-8")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    flags = ["--blink-settings=preferredColorScheme=0"] if dark else []
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    done = subprocess.run(
+        [*command, *flags, profile, "--virtual-time-budget=3000", probe.as_uri()],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    found = re.search(r"<title>(\d+)\|(.*?)\|(.*?)</title>", done.stdout.decode())
+    assert found
+    assert int(found[1]) <= width
+    ink, paper = lightness(found[2]), lightness(found[3])
+    assert (ink > paper) is dark
+    assert abs(ink - paper) > 450
