@@ -180,7 +180,7 @@ def test_an_absurd_answer_does_not_flatten_the_others() -> None:
 
 
 def test_one_quantile_by_group_is_drawn_with_its_intervals() -> None:
-    keys = {"by": "g", "keys": ["a", "b"], "column": "v", "epsilon": 5.0}
+    keys: Any = {"by": "g", "keys": ["a", "b"], "column": "v", "epsilon": 5.0}
     table = {"g": ["a", "b"] * 500, "v": list(range(1000))}
     pandas = pytest.importorskip("pandas")
     grouped: Any = dpq.median(pandas.DataFrame(table), intervals=0.9, **keys)

@@ -143,6 +143,7 @@ OPTIONAL = {
     "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
     "dask": ("dask", "tables of Dask"),
     "dp-accounting": ("accounting", "events for its accountants"),
+    "opendp": ("opendp", "measurements for OpenDP"),
     "matplotlib": ("plot", "pictures by plot()"),
     "scipy": ("paper", "the experiments of the paper"),
 }
