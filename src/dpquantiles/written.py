@@ -52,16 +52,19 @@ def _parse(text: str, kind: Kind) -> Any:
 def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
-    return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
+    return default_grid(
+        kind, ends, None if resolution is None else distance(resolution, kind, "resolution")
+    )
 
 
-def _step(text: str, kind: Kind) -> Any:
+def distance(text: str, kind: Kind, parameter: str) -> Any:
+    """A distance between values, in the type that such distances have."""
     if kind.name not in SPANS:
-        return value(text, kind, "resolution")
+        return value(text, kind, parameter)
     step = parse(text.strip(), "timedelta")
     if step is None:
         raise InvalidValue(
-            f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
+            f"{parameter} must be a length of time, got {text!r}; for example 7d or 1h"
         )
     return step
 

@@ -12,7 +12,7 @@ from dpquantiles.ledger.entries import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
 from dpquantiles.planner.plans import Plan, planned
-from dpquantiles.planner.reference import reference
+from dpquantiles.planner.reference import extent, reference
 from dpquantiles.present import words
 from dpquantiles.present.report import Remains
 from dpquantiles.privacy import Neighbors
@@ -56,8 +56,9 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
             _, budget = budget.split(COUNT_SHARE)
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
     n, auto = max(1, n), replace(job, mechanism=AUTO)
-    view = reference("even", n, grid)
-    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid), sized=sized)
+    view, chosen = reference("even", n, grid), auto.choose(n, grid)
+    length = extent(grid, None)
+    return planned(budget, job.q, view, n, job.intervals, chosen, sized=sized, extent=length)
 
 
 def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
