@@ -347,6 +347,44 @@ def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> No
     assert ask(data.lazy()).provenance["sizes"] == ask(data).provenance["sizes"]
 
 
+@pytest.mark.parametrize("last", [5, 6, 11])
+def test_a_record_does_not_decide_which_groups_choose_the_grid(
+    last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of records decides how groups are read, and is protected."""
+    from dpquantiles.mechanisms import joint_exp_groups
+    from dpquantiles.sources import groups
+
+    seen: list[Any] = []
+
+    def spy(mechanism: Any, records: Any, sizes: Any, bits: Any) -> int:
+        views = records.views(joint_exp_groups.evidence(len(records)))
+        seen.append((mechanism.q, sizes.tolist(), [view.n for view in views]))
+        return original(mechanism, records, sizes, bits)
+
+    original = joint_exp_groups.draw_member
+    monkeypatch.setattr(joint_exp_groups, "draw_member", spy)
+    monkeypatch.setattr(groups, "MOST_ROWS", 10)
+    data = pl.LazyFrame({"g": ["a"] * 5 + ["b"] * last, "v": [1] * 5 + [10**9] * last})
+    options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b"], "epsilon": 1}
+    made: Any = dpq.median(data, **options, neighbors="add-remove", size=5, rng=random.Random(1))
+    assert seen == [((0.5,), [5, 5], [5, last])]
+    assert made.provenance["grid"]["member"]["index"] == 1654
+
+
+@pytest.mark.parametrize("name", ["fitted", "joint_exp", "ind_exp"])
+def test_large_groups_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every group is scanned where it is, on the grid of the column's type."""
+    from dpquantiles.sources import groups
+
+    monkeypatch.setattr(groups, "MOST_ROWS", 10)
+    data = pl.LazyFrame({"g": ["a", "b", "c"] * 100, "v": np.arange(300)})
+    options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b", "c"], "epsilon": 1}
+    made: Any = dpq.median(data, **options, mechanism=name, rng=random.Random(1))  # type: ignore[call-overload]
+    assert len(made) == len(made.values) == 3
+    assert ("member" in made.provenance["grid"]) == (name == "joint_exp")
+
+
 def test_a_csv_column_is_not_grouped_by_itself(tmp_path: Path) -> None:
     """Its keys would be text, and its values numbers, so that no key would ever match."""
     (tmp_path / "a.csv").write_text("v\n1.5\n2.5\n")

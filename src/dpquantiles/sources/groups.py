@@ -21,7 +21,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import Groups, SortedView, is_dropped, stand_in
+from dpquantiles.views import AnyGroups, Groups, SortedView, is_dropped, stand_in
 from dpquantiles.views.protocol import Ints
 
 VALUE, UNIT, CODE, COUNT = "dpq_value", "dpq_person", "dpq_code", "dpq_count"
@@ -127,24 +127,34 @@ class GroupedRows:
         rows = self._collected(counted).select(*self.names, COUNT).rows()
         return {tuple(map(_plain, key)): int(count) for *key, count in sorted(rows)}
 
+    def groups(self, keys: Sequence[Key], grid: Grid, missing: Any) -> AnyGroups:
+        """The records of groups, by the codes of their keys: all at once if they fit in memory."""
+        if not keys:
+            nobody = np.zeros(0, dtype=np.int64)
+            return Groups.of(grid, nobody, nobody, 0)
+        if self.table.lazy and sum(self.counts.get(key, 0) for key in keys) > MOST_ROWS:
+            return DividedGroups(self, keys, grid, missing)
+        return self._fetched(keys, grid, missing)
+
     def portions(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[Portion]:
-        """The records of groups, by the codes of their keys, in portions that fit in memory."""
+        """The same in portions that fit in memory, or a group by itself that does not fit."""
         for places in self._places(keys):
             some = [keys[place] for place in places.tolist()]
             if len(some) == 1 and self.counts.get(some[0], 0) > MOST_ROWS:
                 yield Portion(places, self._view(some[0], grid, missing))
             else:
-                whole = len(some) == len(keys)
-                frame = self.table.frame
-                frame = frame if whole else listed(frame, self.names, some)
-                codes, typed = self._coded(self._collected(frame), some)
-                self._expect(some, np.bincount(codes, minlength=len(some)))
-                yield Portion(places, on_grid(grid, missing, codes, typed, len(some)))
+                yield Portion(places, self._fetched(some, grid, missing))
+
+    def _fetched(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Groups:
+        """The records of groups that fit in memory together."""
+        whole = not self.table.lazy or len(keys) == len(self.listed_codes or self.counts)
+        frame = self.table.frame if whole else listed(self.table.frame, self.names, keys)
+        codes, typed = self._coded(self._collected(frame), keys)
+        self._expect(keys, np.bincount(codes, minlength=len(keys)))
+        return on_grid(grid, missing, codes, typed, len(keys))
 
     def _places(self, keys: Sequence[Key]) -> list[Ints]:
-        """Divide keys into runs with few enough rows. A table in memory is read all at once."""
-        if not self.table.lazy:
-            return [np.arange(len(keys))]
+        """Divide keys into runs with few enough rows."""
         runs: list[list[int]] = [[]]
         rows = 0
         for place, key in enumerate(keys):
@@ -183,6 +193,40 @@ class GroupedRows:
         joined = frame.join(coded, on=list(self.names), how="inner")
         codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
         return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class DividedGroups:
+    """The records of groups that do not fit in memory all at once; keys are codes."""
+
+    rows: GroupedRows
+    keys: Sequence[Key]
+    grid: Grid
+    policy: Any
+    """What becomes of missing values."""
+    missing: None = None
+    """Missing values count in `n`, where they are not left out before."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def n(self) -> Ints:
+        """The number of rows of each group."""
+        return np.array([self.rows.counts.get(key, 0) for key in self.keys], dtype=np.int64)
+
+    def views(self, which: Ints) -> Iterator[SortedView]:
+        """Some groups, in this order, each as a data set of its own."""
+        keys = [self.keys[place] for place in which.tolist()]
+        for places, records in self.rows.portions(keys, self.grid, self.policy):
+            if isinstance(records, Groups):
+                yield from records.views(np.arange(len(places)))
+            else:
+                yield records
+
+    def portions(self) -> Iterator[Portion]:
+        """All groups, in portions that fit in memory."""
+        return self.rows.portions(self.keys, self.grid, self.policy)
 
 
 def _plain(part: Any) -> Any:

@@ -3,6 +3,7 @@
 from dpquantiles.views.array import (
     DROP,
     MISSING_POLICIES,
+    AnyGroups,
     ArrayView,
     FilledView,
     Groups,
@@ -27,6 +28,7 @@ from dpquantiles.views.protocol import (
 __all__ = [
     "DROP",
     "MISSING_POLICIES",
+    "AnyGroups",
     "ArrayView",
     "Demand",
     "FilledView",

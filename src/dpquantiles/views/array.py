@@ -1,9 +1,9 @@
 """Sorted views of arrays in memory, which sort no more of them than is needed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +203,34 @@ class SortedSteps:
         )
 
 
+class AnyGroups(Protocol):
+    """The records of groups 0, 1, ..., in memory or not."""
+
+    @property
+    def grid(self) -> Grid:
+        """The public grid of all records."""
+
+    @property
+    def n(self) -> Ints:
+        """The number of records of each group."""
+
+    @property
+    def missing(self) -> Ints | None:
+        """How many missing records of each group were left out of n; None where none ever are."""
+
+    def __len__(self) -> int:
+        """The number of groups."""
+
+    def views(self, which: Ints) -> Iterator[SortedView]:
+        """Some groups, in this order, each as a data set of its own."""
+
+    def portions(self) -> Iterator[tuple[Ints, "Groups | SortedView"]]:
+        """All groups in portions that fit in memory: their places, and their records.
+
+        A single group that does not fit is a view.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """The records of groups 0, 1, ...: sorted within each group, one group after the other."""
@@ -244,3 +272,11 @@ class Groups:
         start = self.ends[group - 1] if group else 0
         missing = None if self.missing is None else int(self.missing[group])
         return SortedSteps(self.grid, self.steps[start : self.ends[group]], missing)
+
+    def views(self, which: Ints) -> Iterator[SortedSteps]:
+        """Some groups, in this order, each as a data set of its own."""
+        return map(self.view, which.tolist())
+
+    def portions(self) -> Iterator[tuple[Ints, "Groups"]]:
+        """All groups at once."""
+        yield np.arange(len(self)), self
