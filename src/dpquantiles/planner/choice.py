@@ -108,9 +108,9 @@ def _reason(
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
     quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
-    smooth, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
+    smooth, clustered, tied = (digits(errors[data][name]) for data in tables.DATA)
     others = ", ".join(
-        f"{other} {error:.2g}"
+        f"{other} {digits(error)}"
         for other, error in errors["smooth"].items()
         if other != name and math.isfinite(error)
     )
@@ -118,6 +118,11 @@ def _reason(
         f"expected rank error {smooth} for {quantiles} of {records} if smooth, "
         f"{clustered} if clustered, {tied} if tied; if smooth, others: {others}"
     )
+
+
+def digits(error: float) -> str:
+    """Two significant digits, without an exponent."""
+    return f"{float(f'{error:.2g}'):,.10g}"
 
 
 @lru_cache(maxsize=4096)
