@@ -9,7 +9,7 @@ from typing import Any
 
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.kinds import Datetime, Kind
+from dpquantiles.kinds import Datetime, Kind, named
 from dpquantiles.sources.cells import parse
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.named import check_readable
@@ -28,6 +28,9 @@ EXAMPLES = {
     "datetime": "2024-05-31T12:30",
     "timedelta": "1h 30min",
 }
+
+GUESSED = ("int", "float", "date", "datetime", "timedelta")
+"""The types that the spelling of bounds may tell, in the order in which they are tried."""
 
 
 def value(text: str, kind: Kind, parameter: str) -> Any:
@@ -53,6 +56,20 @@ def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None)
     """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
     return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
+
+
+def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
+    """The grid of a column, from public parameters alone."""
+    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
+    return grid_for(named(name), bounds, resolution)
+
+
+def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
+    """Whether bounds are written as values of a type; a number with a point is not an int."""
+    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
+    if name == "int" and any("." in text for text in texts):
+        return False
+    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
 
 
 def _step(text: str, kind: Kind) -> Any:
@@ -81,9 +98,14 @@ def missing_policy(text: str, kind: Kind) -> Any:
     return stand_in
 
 
-def keys(text: str, columns: KeyColumns) -> list[tuple[Any, ...]]:
-    """Keys from a CSV file with a column for each part, or from a list separated by commas."""
-    if text.lower().endswith(".csv") or Path(text).exists():
+def keys(text: str | Sequence[Sequence[str]], columns: KeyColumns) -> list[tuple[Any, ...]]:
+    """Keys from a CSV file with a column for each part, from a list separated by commas, or rows.
+
+    Rows are never taken for the name of a file.
+    """
+    if not isinstance(text, str):
+        rows: Sequence[Sequence[str]] = text
+    elif text.lower().endswith(".csv") or Path(text).exists():
         rows = _read_rows(Path(text), columns.by)
     elif len(columns.by) == 1:
         rows = [[key] for key in text.split(",")]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dpquantiles import api, auditing, entropy, require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import api, arguments, auditing, entropy, require
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.data import flight_delays
 from dpquantiles.mechanisms import MECHANISMS

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dpquantiles import require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import arguments, require
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import Ledger, inspection

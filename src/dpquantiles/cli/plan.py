@@ -3,23 +3,18 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from dpquantiles import require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import arguments, require
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import named
 from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
-from dpquantiles.sources.cells import parse
-from dpquantiles.written import grid_for, value
-
-GUESSED = ("int", "float", "date", "datetime", "timedelta")
-"""The types that the spelling of bounds may tell, in the order in which they are tried."""
+from dpquantiles.written import stated_grid, value
 
 Size = Annotated[str, option("--size", "N", "How many records: 10000, 1e6.", options.DATA)]
 Data = Annotated[
@@ -116,20 +111,6 @@ def show(
         *plans.bars(shown.curve(name), shown.size, width // 3),
     ]
     screen.result("\n".join(lines))
-
-
-def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
-    """The grid of a column, from public parameters alone."""
-    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    return grid_for(named(name), bounds, resolution)
-
-
-def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a number with a point is not an int."""
-    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
-    if name == "int" and any("." in text for text in texts):
-        return False
-    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
 
 
 def _spread(text: str, grid: Grid) -> Any:

@@ -8,9 +8,9 @@ from contextlib import contextmanager, nullcontext, suppress
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
 
-from dpquantiles import entropy
-from dpquantiles.cli import arguments, csv_options, options, screen
-from dpquantiles.cli.dry_run import left, show_dry_run
+from dpquantiles import arguments, entropy
+from dpquantiles.cli import csv_options, destinations, options, screen
+from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
@@ -18,6 +18,7 @@ from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.present import words
+from dpquantiles.present.spending import left
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
@@ -73,7 +74,7 @@ def release(
     """
     screen.hush(quiet)
     inputs = [file, database, ledger, keys]
-    wanted = arguments.outputs(format, output, plot, force=force, inputs=inputs)
+    wanted = destinations.outputs(format, output, plot, force=force, inputs=inputs)
     rows = max_rows_per_unit
     dialect = arguments.dialect(delimiter, decimal, thousands, na)
     books = None if ledger is None else Ledger(ledger)
