@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from dpquantiles import arguments, require
+from dpquantiles import require, written
 from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
@@ -77,16 +77,16 @@ def plan(
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)
-    quantiles = arguments.quantiles(",".join(q))
-    n = require.count(minimum=1, size=arguments.whole("size", size))
+    quantiles = written.quantiles(",".join(q))
+    n = require.count(minimum=1, size=written.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
     part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
         epsilon = _enough(
             rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part
         )
-    budget = arguments.budget(epsilon, delta, rho, neighbors)
-    beside = arguments.intervals(intervals, intervals_of)
+    budget = written.budget(epsilon, delta, rho, neighbors)
+    beside = written.intervals(intervals, intervals_of)
     result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
     show(result, plot, format=format)
 
@@ -116,7 +116,7 @@ def show(
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
         return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
-    return arguments.number("spread", text, "0.5")
+    return written.number("spread", text, "0.5")
 
 
 def _enough(
@@ -135,10 +135,10 @@ def _enough(
     if epsilon is not None or rho is not None:
         raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
     enough = epsilon_for(
-        rank_error=arguments.number("rank_error", rank_error, "0.01"),
+        rank_error=written.number("rank_error", rank_error, "0.01"),
         size=size,
         q=q,
-        delta=None if delta is None else arguments.number("delta", delta, "1e-6"),
+        delta=None if delta is None else written.number("delta", delta, "1e-6"),
         grid=grid,
         neighbors=require.choice(Neighbors, neighbors=neighbors),
         data=require.choice(SHAPES, data=data),
