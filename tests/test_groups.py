@@ -440,6 +440,20 @@ def test_small_groups_are_hidden_by_their_sizes() -> None:
     assert dpq.GroupedRelease.from_json(nobody.to_json()) == nobody
 
 
+@pytest.mark.parametrize("name", ["joint_exp", "paper_joint_exp"])
+def test_how_many_groups_are_shown_decides_no_field(name: str) -> None:
+    """Keys that were found may be none; the fields of a release follow from public numbers."""
+    told = []
+    for rows in (1, 400):
+        data = pl.DataFrame({"g": ["a"] * rows, "v": [5.0] * rows})
+        options: dict[str, Any] = {"column": "v", "by": "g", "keys": "private", "delta": 1e-9}
+        options |= {"neighbors": "add-remove", "epsilon": 1, "bounds": (0.0, 9.0)}
+        made: Any = dpq.median(data, **options, mechanism=name, rng=random.Random(2))  # type: ignore[call-overload]
+        assert len(made) == (rows > 1)
+        told.append(made.provenance.keys())
+    assert told[0] == told[1]
+
+
 def test_small_groups_look_less_trustworthy() -> None:
     table = pl.DataFrame({"x": np.arange(1010) % 100, "g": ["large"] * 1000 + ["small"] * 10})
     made = dpq.median(table, column="x", by="g", keys=["large", "small"], epsilon=1)

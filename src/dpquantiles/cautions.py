@@ -102,9 +102,10 @@ def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
             f"{count:,} of {len(sizes):,} groups {verb} so few records ({how_few}) that the "
             f"answers may lie far outside the data. {HELP}"
         )
-    known = {size: _share(job, mechanism, size, grid) for size in set(sizes)}
-    errors = [known[size] for size in sizes]
-    quality = {} if None in errors else {"expected_errors": errors}
+    # Any number of groups may be shown, even none, so one more size decides whether it is stated.
+    known = {size: _share(job, mechanism, size, grid) for size in {1, *sizes}}
+    stated = None not in known.values()
+    quality = {"expected_errors": [known[size] for size in sizes]} if stated else {}
     return {**quality, **_stated(job, sentences)}
 
 
