@@ -144,6 +144,8 @@ OPTIONAL = {
     "dask": ("dask", "tables of Dask"),
     "dp-accounting": ("accounting", "events for its accountants"),
     "matplotlib": ("plot", "pictures by plot()"),
+    "starlette": ("studio", "the studio, in the browser"),
+    "uvicorn": ("studio", "the studio, in the browser"),
     "scipy": ("paper", "the experiments of the paper"),
 }
 """For each library, the extra that installs it, and its use."""
