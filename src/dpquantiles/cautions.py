@@ -31,10 +31,17 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
     from dpquantiles.planner.estimates import expected_errors  # only a release needs it
 
     expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
+    accuracy = {} if expected is None else {"expected": _plain(expected)}
+    return {**accuracy, **for_errors(job, mechanism, size, grid, expected)}
+
+
+def for_errors(
+    job: Job, mechanism: str, size: int, grid: Grid, expected: "Estimate | None"
+) -> dict[str, Any]:
+    """The warnings of a release, given its expected errors; without them, by the table."""
     error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
     sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
-    accuracy = {} if expected is None else {"expected": _plain(expected)}
-    return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
+    return _stated(job, [*sentences, HELP] if sentences else [])
 
 
 def _plain(expected: "Estimate") -> dict[str, object]:

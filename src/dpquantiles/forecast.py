@@ -5,17 +5,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from dpquantiles import cautions, written
+from dpquantiles import cautions, privacy, written
 from dpquantiles.grid import Grid
+from dpquantiles.intervals import Intervals
 from dpquantiles.job import USUAL_GROUP, Job
+from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.planner import AUTO, Choice
-from dpquantiles.planner.choice import UNKNOWN_SIZE
+from dpquantiles.planner import AUTO, Choice, answers
+from dpquantiles.planner.choice import UNKNOWN_SIZE, table_errors
 from dpquantiles.planner.estimates import Estimate, estimate
-from dpquantiles.planner.plans import Plan, planned
+from dpquantiles.planner.plans import Plan, other_draws, planned, unsuited
 from dpquantiles.planner.reference import Reference, reference
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
+from dpquantiles.sources.source import Opened
 
 
 class Draw(NamedTuple):
@@ -37,13 +40,21 @@ class Request(NamedTuple):
     budget: Guarantee
     q: tuple[float, ...]
     view: Reference
-    intervals: object
+    intervals: Intervals | None
     sized: bool
+    draws: int | None = None
 
     def estimate(self) -> Estimate:
         """Expected and 95 % errors, from draws on made-up records."""
-        name, budget, q, view, intervals, sized = self
-        return estimate(name, budget, q, view, None, intervals, sized=sized)  # type: ignore[arg-type]
+        return estimate(
+            self.mechanism,
+            self.budget,
+            self.q,
+            self.view,
+            self.draws,
+            self.intervals,
+            sized=self.sized,
+        )
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,15 @@ class Forecast:
         """Open the data by their schema, and refuse a job that cannot work."""
         opened, grouping = open_job(job)
         check_drawable(job, opened, grouping)
+        return cls._of(job, opened, guess)
+
+    @classmethod
+    def declared(cls, job: Job, guess: int | None = None) -> "Forecast":
+        """The same without a draw on dummy records, which may take long."""
+        return cls._of(job, open_job(job)[0], guess)
+
+    @classmethod
+    def _of(cls, job: Job, opened: Opened, guess: int | None) -> "Forecast":
         ((name, column),) = declared_columns(job, opened).items()
         public = job.budget.neighbors is Neighbors.SWAP and job.units.column is None
         rows = opened.rows() if column and public else None
@@ -110,6 +130,29 @@ class Forecast:
         """What the errors of this very job follow from."""
         draw, job = self.draw, self.job
         return Request(self.mechanism, draw.budget, job.q, self.view, job.intervals, draw.sized)
+
+    @property
+    def others(self) -> dict[str, Request]:
+        """The same for all mechanisms that a plan compares."""
+        draw, m = self.draw, answers(self.job.q, self.job.intervals)
+        return {
+            name: self.request._replace(mechanism=name, draws=other_draws(registered, m))
+            for name, registered in registry.REGISTERED.items()
+            if not unsuited(registered, draw.budget, m)
+        }
+
+    @property
+    def table_errors(self) -> dict[str, float] | None:
+        """Mean rank errors by the kind of the data, from the table behind the choice."""
+        m = answers(self.job.q, self.job.intervals)
+        return table_errors(self.mechanism, self.draw.budget, m, self.draw.size, self.grid)
+
+    def at(self, epsilon: float) -> "Forecast":
+        """The same job at another epsilon."""
+        now = self.job.budget
+        delta = getattr(now, "delta", None)
+        budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=now.neighbors)
+        return replace(self, job=replace(self.job, budget=budget))
 
     def plan(self) -> Plan:
         """The errors of all mechanisms."""

@@ -172,7 +172,7 @@ def _parse(text: str, kind: Kind) -> Any:
 def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
-    return default_grid(kind, ends, None if resolution is None else _step(resolution, kind))
+    return default_grid(kind, ends, None if resolution is None else step(resolution, kind))
 
 
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
@@ -189,15 +189,16 @@ def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -
     return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
 
 
-def _step(text: str, kind: Kind) -> Any:
+def step(text: str, kind: Kind) -> Any:
+    """The distance between neighboring answers, for a column of this type."""
     if kind.name not in SPANS:
         return value(text, kind, "resolution")
-    step = parse(text.strip(), "timedelta")
-    if step is None:
+    length = parse(text.strip(), "timedelta")
+    if length is None:
         raise InvalidValue(
             f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
         )
-    return step
+    return length
 
 
 def missing_policy(text: str, kind: Kind) -> Any:

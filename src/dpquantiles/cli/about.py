@@ -164,6 +164,8 @@ OPTIONAL = {
     "dp-accounting": ("accounting", "events for its accountants"),
     "opendp": ("opendp", "measurements for OpenDP"),
     "matplotlib": ("plot", "pictures by plot()"),
+    "starlette": ("studio", "the studio, in the browser"),
+    "uvicorn": ("studio", "the studio, in the browser"),
     "scipy": ("paper", "the experiments of the paper"),
 }
 """For each library, the extra that installs it, and its use."""

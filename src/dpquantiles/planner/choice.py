@@ -94,10 +94,18 @@ def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> C
 
 def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) -> float | None:
     """The rank error to expect on the least suitable records, if the table has the mechanism."""
+    errors = table_errors(name, budget, m, size, grid)
+    return None if errors is None else max(errors.values())
+
+
+def table_errors(
+    name: str, budget: Guarantee, m: int, size: int, grid: Grid
+) -> dict[str, float] | None:
+    """The rank errors of the table on smooth, clustered and tied records, if it has them."""
     if name not in tables.CANDIDATES:
         return None
     errors = _errors(name, budget, m, size, tables.grid_name(grid))
-    return min(max(errors.values()), float(size))
+    return {data: min(error, float(size)) for data, error in errors.items()}
 
 
 def _reason(

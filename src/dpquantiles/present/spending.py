@@ -136,6 +136,11 @@ def _block(share: float) -> str:
 
 
 def svg(ledger: Ledger) -> str:
+    """The picture of the spending as a file of its own."""
+    return picture(ledger).svg()
+
+
+def picture(ledger: Ledger) -> Chart:
     """Spending over time, one line for each account, under the line of the budget."""
     limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
@@ -156,7 +161,7 @@ def svg(ledger: Ledger) -> str:
         chart.text((chart.right + 8, height + 4), name, color=color)
     for points, color in zip(steps.values(), colors[1:], strict=True):
         chart.curve(_staircase(chart, points), color)
-    return chart.svg()
+    return chart
 
 
 def _time_axis(steps: Mapping[Owner, Steps]) -> Axis:
