@@ -335,9 +335,11 @@ def test_thousands_of_groups() -> None:
 
 def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, and a group that is larger than that by scans: the answers stay good."""
-    from dpquantiles.sources import groups
+    from dpquantiles.sources import group_scans
+    from dpquantiles.views import groups
 
-    monkeypatch.setattr(groups, "MOST_ROWS", 1100)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 1100)
+    monkeypatch.setattr(groups, "PORTION", 1100)
     data = pl.concat([pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).filter(pl.col("age") > 60)])
     for neighbors in ("swap", "add-remove"):
         release = ask(data.lazy(), keys=["Devon", *COUNTIES[:2], "No"], neighbors=neighbors)

@@ -5,12 +5,12 @@ from dpquantiles.views.array import (
     MISSING_POLICIES,
     ArrayView,
     FilledView,
-    Groups,
     SortedSteps,
     filled,
     is_dropped,
     stand_in,
 )
+from dpquantiles.views.groups import GroupedRecords, Groups
 from dpquantiles.views.protocol import (
     Demand,
     Limits,
@@ -30,6 +30,7 @@ __all__ = [
     "ArrayView",
     "Demand",
     "FilledView",
+    "GroupedRecords",
     "Groups",
     "Limits",
     "PartView",
