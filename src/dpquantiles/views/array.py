@@ -1,9 +1,9 @@
 """Sorted views of arrays in memory, which sort no more of them than is needed."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -149,82 +149,3 @@ class SortedSteps:
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         below, through = (np.searchsorted(self.steps, steps, side) for side in ("left", "right"))
         return below, through
-
-
-class AnyGroups(Protocol):
-    """The records of groups 0, 1, ..., in memory or not."""
-
-    @property
-    def grid(self) -> Grid:
-        """The public grid of all records."""
-
-    @property
-    def n(self) -> Ints:
-        """The number of records of each group."""
-
-    @property
-    def missing(self) -> Ints | None:
-        """How many missing records of each group were left out of n; None where none ever are."""
-
-    def __len__(self) -> int:
-        """The number of groups."""
-
-    def views(self, which: Ints) -> Iterator[SortedView]:
-        """Some groups, in this order, each as a data set of its own."""
-
-    def portions(self) -> Iterator[tuple[Ints, "Groups | SortedView"]]:
-        """All groups in portions that fit in memory: their places, and their records.
-
-        A single group that does not fit is a view.
-        """
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The records of groups 0, 1, ...: sorted within each group, one group after the other."""
-
-    grid: Grid
-    steps: Ints
-    ends: Ints
-    """Where each group ends."""
-    missing: Ints | None = None
-    """How many missing records of each group were left out; None where none ever are."""
-
-    @classmethod
-    def of(
-        cls, grid: Grid, codes: Ints, steps: Ints, count: int, missing: Ints | None = None
-    ) -> "Groups":
-        """Records with the codes 0 .. count-1 of their groups, in any order."""
-        ends = np.cumsum(np.bincount(codes, minlength=count))
-        if count * grid.size <= 2**63:
-            # Group and step fit into one number, so a single plain sort is enough.
-            together = np.sort(codes * np.int64(grid.size) + steps)
-            return cls(grid, together % np.int64(grid.size), ends, missing)
-        return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    @property
-    def starts(self) -> Ints:
-        """Where each group starts."""
-        return self.ends - self.n
-
-    @property
-    def n(self) -> Ints:
-        """The number of records of each group."""
-        return np.diff(self.ends, prepend=0)
-
-    def view(self, group: int) -> SortedSteps:
-        """One group as a data set of its own."""
-        start = self.ends[group - 1] if group else 0
-        missing = None if self.missing is None else int(self.missing[group])
-        return SortedSteps(self.grid, self.steps[start : self.ends[group]], missing)
-
-    def views(self, which: Ints) -> Iterator[SortedSteps]:
-        """Some groups, in this order, each as a data set of its own."""
-        return map(self.view, which.tolist())
-
-    def portions(self) -> Iterator[tuple[Ints, "Groups"]]:
-        """All groups at once."""
-        yield np.arange(len(self)), self
