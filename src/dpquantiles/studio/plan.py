@@ -1,7 +1,8 @@
 """The page that shows what an epsilon buys, before anything is spent."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -12,8 +13,8 @@ from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.planner.estimates import Estimate
 from dpquantiles.present import forecasts, plans, words
-from dpquantiles.present.forecasts import Errors
-from dpquantiles.present.report import bar
+from dpquantiles.present.forecasts import Errors, Point
+from dpquantiles.present.report import bar, in_numbers
 from dpquantiles.present.spending import fits, left
 from dpquantiles.privacy import Neighbors
 from dpquantiles.studio.asked import Asked
@@ -85,15 +86,24 @@ def estimated(studio: Studio, forecast: Forecast, patience: float = PATIENCE) ->
 def _answered(
     studio: Studio, asked: Asked, forecast: Forecast, wanted: Wanted
 ) -> Iterable[Content]:
-    found: Answer = Running(0) if wanted.stopped else estimated(studio, forecast)
+    begun = time.monotonic()
+    if not wanted.stopped:
+        estimated(studio, forecast, 0)  # it runs while the rest is made
+    points = forecasts.table_curve(forecast, EPSILONS)
+    patience = max(0.0, PATIENCE - (time.monotonic() - begun))
+    found: Answer = Running(0) if wanted.stopped else estimated(studio, forecast, patience)
     known = found if isinstance(found, Estimate) else None
     errors = Errors.of(forecast, known)
+    drawn = Curve(points)
+    if known is not None and not wanted.stopped:
+        drawn = _exact_curve(studio, forecast, known, points)
     yield card(
         "How far off",
         tag("p", forecasts.in_short(forecast, errors), class_="headline"),
         _state(found, wanted, name_of(forecast, forecast.request)),
+        _drawing(drawn),
         [alert(warning) for warning in _warnings(forecast, known)],
-        tag("div", _pictures(asked, forecast, errors), class_="pictures"),
+        tag("div", _pictures(asked, forecast, errors, drawn), class_="pictures"),
         tag("p", _assumed(forecast), class_="small"),
     )
     yield _table(forecast, errors)
@@ -101,6 +111,52 @@ def _answered(
     yield tag("div", _cost(asked, forecast, ledger), _meaning(forecast), class_="pair")
     yield _auto(studio, forecast, wanted)
     yield _onward(asked, forecast)
+
+
+class Curve(NamedTuple):
+    """Error against epsilon: by the table or, once all points are estimated, of this request."""
+
+    points: Sequence[Point]
+    exact: bool = False
+    missing: Sequence[str] = ()
+    """The names of the estimates that are still made."""
+
+
+def _exact_curve(
+    studio: Studio, forecast: Forecast, known: Estimate, table: Sequence[Point]
+) -> Curve:
+    points, missing = [Point.of(forecast.job.budget.amount, known)], []
+    for epsilon in EPSILONS[::2]:
+        at = forecast.at(epsilon)
+        request = at.request
+        name = name_of(at, request)
+        found = studio.estimates.ask(name, _given(request))
+        if isinstance(found, Estimate):
+            points.append(Point.of(epsilon, found))
+        elif isinstance(found, Running):
+            missing.append(name)
+    whole = len(points) > len(EPSILONS[::2])
+    return Curve(sorted(points), True) if whole else Curve(table, missing=missing)
+
+
+def _drawing(drawn: Curve) -> Element | None:
+    """How many points of a curve are estimated, as long as some are not."""
+    if not drawn.missing:
+        return None
+    total = len(EPSILONS[::2])
+    done = total - len(drawn.missing)
+    return _progress(done, total, "epsilons are estimated", " ".join(drawn.missing))
+
+
+def _progress(done: int, total: int, what: str, names: str) -> Element:
+    return tag(
+        "div",
+        tag("progress", max=str(total), value=str(done), aria_label=what.capitalize()),
+        tag("span", f"{done} of {total} {what}."),
+        tag("button", "Stop", type="button", class_="quiet", data_cancel=names),
+        class_="progress",
+        data_again=True,
+    )
 
 
 def _state(found: Answer, wanted: Wanted, name: str) -> Element | None:
@@ -133,27 +189,23 @@ def _warnings(forecast: Forecast, known: Estimate | None) -> Iterable[str]:
     return warnings
 
 
-def _pictures(asked: Asked, forecast: Forecast, errors: Errors | None) -> Iterable[Content]:
-    bands = (
-        "Dark: on average. Light: 95 of 100 releases."
-        if errors and errors.bound
-        else ("Band: on average.")
-    )
-    scale = (
-        "An even sketch, to scale."
-        if forecasts.has_values(forecast)
-        else ("A sketch, not your data; bands are to scale in ranks.")
-    )
-    yield _figure(forecasts.sketch(forecast, errors), f"{bands} {scale}")
+def _pictures(
+    asked: Asked, forecast: Forecast, errors: Errors | None, drawn: Curve
+) -> Iterable[Content]:
+    both = errors is not None and errors.bound is not None
+    bands = "Dark band: on average. Light: 95 of 100 releases." if both else "Band: on average."
+    thin = " Here they are thinner than the line." if forecasts.is_thin(forecast, errors) else ""
+    even = forecasts.has_values(forecast)
+    scale = "An even sketch, to scale." if even else "A sketch, not your data."
+    yield _figure(forecasts.sketch(forecast, errors), f"{bands}{thin} {scale}")
     epsilon = forecast.job.budget.amount
-    points = forecasts.curve(forecast, EPSILONS)
-    drawn = forecasts.against_epsilon(forecast, points, epsilon, errors)
-    if drawn is not None:
-        up = "; the bar reaches to 95 of 100" if errors and errors.bound else ""
-        yield _figure(
-            drawn,
-            f"Dot: epsilon = {asked.epsilon}{up}. Line: smooth data. Dashed: the least suitable.",
-        )
+    picture = forecasts.against_epsilon(forecast, drawn.points, epsilon, errors)
+    if picture is not None:
+        up = "; the bar reaches to 95 of 100" if both else ""
+        lines = "Line: smooth data. Dashed: the least suitable, by a table."
+        if drawn.exact:
+            lines = "Line: on average. Dashed: 95 of 100 releases."
+        yield _figure(picture, f"Dot: epsilon = {asked.epsilon}{up}. {lines}")
 
 
 def _figure(picture: Element, caption: str) -> Element:
@@ -208,8 +260,12 @@ def _cost(asked: Asked, forecast: Forecast, ledger: Ledger | None) -> Element:
 
 
 def _meaning(forecast: Forecast) -> Element:
+    promise = forecast.job.promise()
+    told = in_numbers(promise, "by the release")
     return card(
-        "What it means", tag("p", words.guarantee(forecast.job.promise()), class_="promise")
+        "What it means",
+        tag("p", words.guarantee(promise), class_="promise"),
+        tag("p", told, class_="small") if told else None,
     )
 
 
@@ -251,17 +307,7 @@ def _compared(studio: Studio, forecast: Forecast) -> Content:
     if not missing:
         return listed
     done = len(requests) - len(missing)
-    return [
-        listed,
-        tag(
-            "div",
-            tag("progress", max=str(len(requests)), value=str(done), aria_label="Mechanisms done"),
-            tag("span", f"{done} of {len(requests)} mechanisms."),
-            tag("button", "Stop", type="button", class_="quiet", data_cancel=" ".join(missing)),
-            class_="progress",
-            data_again=True,
-        ),
-    ]
+    return [listed, _progress(done, len(requests), "mechanisms", " ".join(missing))]
 
 
 def _given(request: Request) -> Callable[[], Request]:

@@ -10,7 +10,7 @@ from dpquantiles.kinds import named
 from dpquantiles.ledger import Ledger, entries
 from dpquantiles.planner.estimates import Estimate
 from dpquantiles.present import forecasts, report, words
-from dpquantiles.present.report import Remains
+from dpquantiles.present.report import Remains, in_numbers
 from dpquantiles.present.spending import fits, left, remains
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.html import Content, alert, card, page, tag, unstyled
@@ -86,13 +86,21 @@ def _summary(studio: Studio, asked: Asked, item: Item, forecast: Forecast) -> El
         rest = f"Before it, of the data set “{left_now.dataset}”, {left_now.words}."
     facts = {
         "Released": f"{what} of “{asked.column}” in {item.name}{of}.",
-        "Protected": words.guarantee(job.promise()),
+        "Protected": _protected(forecast),
         "Accuracy": forecasts.in_short(forecast, errors),
         "Missing": words.missing(job.missing),
         "Cost": f"{job.budget.measure} = {entries.words(job.budget).split(' = ', 1)[1]}. {rest}",
     }
     pairs = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
     return tag("dl", [one for pair in pairs for one in pair])
+
+
+def _protected(forecast: Forecast) -> str:
+    promise = forecast.job.promise()
+    whom = "record" if promise.unit is None else promise.unit
+    first = f"Whatever any one {whom} holds, it can change the answers only a little."
+    told = in_numbers(promise, "by the release")
+    return " ".join(filter(None, [first, words.guarantee(promise), told]))
 
 
 def _confirmation(asked: Asked, forecast: Forecast, request: str) -> Element:
