@@ -31,7 +31,7 @@ class Served(NamedTuple):
     def kill(self) -> None:
         """End it as a power cut would."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.process.communicate()
 
 
 def begin(*arguments: object) -> Served:

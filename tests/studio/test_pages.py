@@ -71,7 +71,7 @@ def test_a_plan_tells_what_a_release_states(client: TestClient, folder: Path) ->
 
 def test_a_plan_of_few_records_warns(client: TestClient, folder: Path) -> None:
     pl.DataFrame({"x": range(30)}).write_parquet(folder / "x.parquet")
-    asked = Asked(data="x.parquet", column="x", epsilon="0.05")
+    asked = Asked(data="x.parquet", column="x", epsilon="0.01", lower="0", upper="1000000")
     assert "Answers may lie far outside the data" in text_of(settled(client, asked.query))
 
 

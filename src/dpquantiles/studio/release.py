@@ -281,9 +281,9 @@ def _sections(result: Made, rest: Remains | None) -> Iterable[Content]:
     for part in report.sections(result, rest):
         for section in part.iter("section"):
             section.set("class", "card")
-        for box in part.iter("div"):
-            if box.get("class") == "scroll":
-                box.attrib |= {"tabindex": "0", "role": "region", "aria-label": "Answers"}
+            told = {"role": "region", "aria-label": f"Table: {section.findtext('h2')}"}
+            for box in section.iterfind(".//div[@class='scroll']"):
+                box.attrib |= {"tabindex": "0", **told}
         for block in part.iter("pre"):
             block.set("tabindex", "0")
         yield unstyled(part)
