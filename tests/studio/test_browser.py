@@ -282,7 +282,8 @@ def test_every_step_is_accessible(opened: Open, width: int, scheme: str, tmp_pat
     page = opened(viewport=size, color_scheme=scheme, bypass_csp=True).new_page()
     walk = {
         "choose": "/?data=people.csv",
-        "plan": f"{PLAN}&records=2001&by=age&neighbors=add-remove",
+        "plan": f"{PLAN}&records=2001",
+        "groups": f"{PLAN}&by=age&neighbors=add-remove&delta=1e-6",
         "problem": f"{PLAN}x",
         "review": REVIEW,
         "refused": REVIEW.replace("epsilon=0.1", "epsilon=50"),

@@ -122,14 +122,14 @@ class Point(NamedTuple):
         return cls(epsilon, estimate.mean, estimate.worst)
 
 
-def table_curve(forecast: Forecast, epsilons: Sequence[float]) -> list[Point]:
+def table_curve(forecasts: Sequence[Forecast]) -> list[Point]:
     """Mean errors of smooth and of the least suitable data; empty where the table has none."""
-    points = []
-    for epsilon in epsilons:
-        errors = forecast.at(epsilon).table_errors
-        if errors is not None:
-            points.append(Point(epsilon, errors["smooth"], max(errors.values())))
-    return points
+    known = [(one.job.budget.amount, one.table_errors) for one in forecasts]
+    return [
+        Point(epsilon, errors["smooth"], max(errors.values()))
+        for epsilon, errors in known
+        if errors is not None
+    ]
 
 
 def against_epsilon(
@@ -186,6 +186,18 @@ def by_quantile(forecast: Forecast, errors: Errors) -> dict[str, list[str]]:
     return shown
 
 
+def _about(error: float, how: str) -> str:
+    return "less than 1" if error < 1 else f"{how} {ranks(error)}"
+
+
+def assumed(forecast: Forecast) -> str:
+    """What the errors rest on, in sentences."""
+    notes = [f"{note[0].upper()}{note[1:]}." for note in forecast.draw.notes]
+    return " ".join(
+        [*notes, "Errors hold if records are evenly spread; real data differ a little."]
+    )
+
+
 def _percent(share: float) -> str:
     return "< 0.01 %" if share < 1e-4 else f"± {100 * share:.2g} %"
 
@@ -204,10 +216,10 @@ def in_short(forecast: Forecast, errors: Errors | None) -> str:
     if errors is None:
         return "How far off the answers will be is not known before the estimate is done."
     size = forecast.draw.size
-    typical = ranks(max(errors.expected))
-    first = f"On average, an answer misses its place by about {typical} of {size:,} records."
+    typical = _about(max(errors.expected), "about")
+    first = f"On average, an answer misses its place by {typical} of {size:,} records."
     if errors.bound is None:
         return first
     most = max(errors.bound)
     part = _percent(most / size).replace("<", "less than").removeprefix("± ")
-    return f"{first} In 95 of 100 releases it misses by at most {ranks(most)}, which is {part}."
+    return f"{first} In 95 of 100 releases it misses by {_about(most, 'at most')}, which is {part}."

@@ -1,14 +1,13 @@
 """The page that shows what an epsilon buys, before anything is spent."""
 
-import hashlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from dpquantiles import cautions
 from dpquantiles.errors import PublicError
-from dpquantiles.forecast import Forecast, Request
+from dpquantiles.forecast import Forecast
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.planner.estimates import Estimate
@@ -19,13 +18,19 @@ from dpquantiles.present.spending import fits, left
 from dpquantiles.privacy import Neighbors
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.estimates import Answer, Failure, Running
-from dpquantiles.studio.form import EPSILONS, plan_form
+from dpquantiles.studio.expected import (
+    PATIENCE,
+    Curve,
+    estimated,
+    exact_curve,
+    given,
+    name_of,
+    progress,
+)
+from dpquantiles.studio.form import CURVE, plan_form
 from dpquantiles.studio.html import Content, alert, card, page, table, tag, unstyled
 from dpquantiles.studio.releases import explained
 from dpquantiles.studio.studio import Studio
-
-PATIENCE = 0.15
-"""How many seconds a picture waits for its estimate; later the page asks again."""
 
 MOST_ROWS = 25
 """More quantiles than this are folded away."""
@@ -64,99 +69,49 @@ def _choose_again() -> Element:
 def answer(studio: Studio, asked: Asked, wanted: Wanted) -> Element:
     """The part of the page that answers the form."""
     try:
-        forecast = asked.forecast(studio.item(asked), studio.ledger())
-        return tag("div", _answered(studio, asked, forecast, wanted))
+        ledger = studio.ledger()
+        forecast = asked.forecast(studio.item(asked), ledger)
+        return tag("div", _answered(studio, asked, forecast, ledger, wanted))
     except (PublicError, OSError) as error:
         return tag("div", alert(explained(error)))
 
 
-def name_of(forecast: Forecast, request: Request) -> str:
-    """A name that equal requests share."""
-    told = (request.mechanism, request.budget, request.q, request.intervals, request.sized)
-    numbers = (forecast.draw.size, str(forecast.grid.describe()), request.draws)
-    return hashlib.sha256(repr((told, numbers)).encode()).hexdigest()[:32]
-
-
-def estimated(studio: Studio, forecast: Forecast, patience: float = PATIENCE) -> Answer:
-    """The errors of this very request, as far as they are known."""
-    request = forecast.request
-    return studio.estimates.ask(name_of(forecast, request), lambda: request, patience)
-
-
 def _answered(
-    studio: Studio, asked: Asked, forecast: Forecast, wanted: Wanted
+    studio: Studio, asked: Asked, forecast: Forecast, ledger: Ledger | None, wanted: Wanted
 ) -> Iterable[Content]:
     begun = time.monotonic()
     if not wanted.stopped:
         estimated(studio, forecast, 0)  # it runs while the rest is made
-    points = forecasts.table_curve(forecast, EPSILONS)
+    others = [forecast.at(epsilon) for epsilon in CURVE]
+    drawn = Curve(forecasts.table_curve(others))
     patience = max(0.0, PATIENCE - (time.monotonic() - begun))
     found: Answer = Running(0) if wanted.stopped else estimated(studio, forecast, patience)
     known = found if isinstance(found, Estimate) else None
     errors = Errors.of(forecast, known)
-    drawn = Curve(points)
     if known is not None and not wanted.stopped:
-        drawn = _exact_curve(studio, forecast, known, points)
+        drawn = exact_curve(studio, Point.of(forecast.job.budget.amount, known), others, drawn)
     yield card(
         "How far off",
         tag("p", forecasts.in_short(forecast, errors), class_="headline"),
         _state(found, wanted, name_of(forecast, forecast.request)),
         _drawing(drawn),
-        [alert(warning) for warning in _warnings(forecast, known)],
+        _warned(forecast, known),
         tag("div", _pictures(asked, forecast, errors, drawn), class_="pictures"),
-        tag("p", _assumed(forecast), class_="small"),
+        tag("p", forecasts.assumed(forecast), class_="small"),
     )
     yield _table(forecast, errors)
-    ledger = studio.ledger()
     yield tag("div", _cost(asked, forecast, ledger), _meaning(forecast), class_="pair")
     yield _auto(studio, forecast, wanted)
     yield _onward(asked, forecast)
-
-
-class Curve(NamedTuple):
-    """Error against epsilon: by the table or, once all points are estimated, of this request."""
-
-    points: Sequence[Point]
-    exact: bool = False
-    missing: Sequence[str] = ()
-    """The names of the estimates that are still made."""
-
-
-def _exact_curve(
-    studio: Studio, forecast: Forecast, known: Estimate, table: Sequence[Point]
-) -> Curve:
-    points, missing = [Point.of(forecast.job.budget.amount, known)], []
-    for epsilon in EPSILONS[::2]:
-        at = forecast.at(epsilon)
-        request = at.request
-        name = name_of(at, request)
-        found = studio.estimates.ask(name, _given(request))
-        if isinstance(found, Estimate):
-            points.append(Point.of(epsilon, found))
-        elif isinstance(found, Running):
-            missing.append(name)
-    whole = len(points) > len(EPSILONS[::2])
-    return Curve(sorted(points), True) if whole else Curve(table, missing=missing)
 
 
 def _drawing(drawn: Curve) -> Element | None:
     """How many points of a curve are estimated, as long as some are not."""
     if not drawn.missing:
         return None
-    total = len(EPSILONS[::2])
+    total = len(CURVE)
     done = total - len(drawn.missing)
-    return _progress(done, total, "epsilons are estimated", " ".join(drawn.missing))
-
-
-def _progress(done: int, total: int, what: str, names: str) -> Element:
-    return tag(
-        "div",
-        tag("progress", max=str(total), value=str(done), aria_label=what.capitalize()),
-        tag("span", f"{done} of {total} {what}."),
-        tag("button", "Stop", type="button", class_="quiet", data_cancel=names),
-        class_="progress",
-        data_again=True,
-    )
+    return progress(done, total, "epsilons are estimated", " ".join(drawn.missing))
 
 
 def _state(found: Answer, wanted: Wanted, name: str) -> Element | None:
@@ -180,13 +135,13 @@ def _state(found: Answer, wanted: Wanted, name: str) -> Element | None:
     )
 
 
-def _warnings(forecast: Forecast, known: Estimate | None) -> Iterable[str]:
+def _warned(forecast: Forecast, known: Estimate | None) -> Element | None:
+    """What public numbers say against the job, as a release would say it."""
     job, draw = forecast.job, forecast.draw
     if job.by or (forecast.rows is None and forecast.guess is None and job.typical_size is None):
-        return []
+        return None
     told = cautions.for_errors(job, forecast.mechanism, draw.size, forecast.grid, known)
-    warnings: list[str] = told.get("warnings", [])
-    return warnings
+    return alert(" ".join(told["warnings"])) if "warnings" in told else None
 
 
 def _pictures(
@@ -210,13 +165,6 @@ def _pictures(
 
 def _figure(picture: Element, caption: str) -> Element:
     return tag("figure", unstyled(picture), tag("figcaption", caption))
-
-
-def _assumed(forecast: Forecast) -> str:
-    notes = [f"{note[0].upper()}{note[1:]}." for note in forecast.draw.notes]
-    return " ".join(
-        [*notes, "Errors hold if records are evenly spread; real data differ a little."]
-    )
 
 
 def _table(forecast: Forecast, errors: Errors | None) -> Element | None:
@@ -292,7 +240,7 @@ def _compared(studio: Studio, forecast: Forecast) -> Content:
     """All mechanisms, the most accurate one first, as far as they are known."""
     requests = forecast.others
     answers = {
-        name: studio.estimates.ask(name_of(forecast, request), _given(request))
+        name: studio.estimates.ask(name_of(forecast, request), given(request))
         for name, request in requests.items()
     }
     known = [found for found in answers.values() if isinstance(found, Estimate)]
@@ -307,11 +255,7 @@ def _compared(studio: Studio, forecast: Forecast) -> Content:
     if not missing:
         return listed
     done = len(requests) - len(missing)
-    return [listed, _progress(done, len(requests), "mechanisms", " ".join(missing))]
-
-
-def _given(request: Request) -> Callable[[], Request]:
-    return lambda: request
+    return [listed, progress(done, len(requests), "mechanisms", " ".join(missing))]
 
 
 def _onward(asked: Asked, forecast: Forecast) -> Element:

@@ -13,8 +13,8 @@ from dpquantiles.present import forecasts, report, words
 from dpquantiles.present.report import Remains, in_numbers
 from dpquantiles.present.spending import fits, left, remains
 from dpquantiles.studio.asked import Asked
+from dpquantiles.studio.expected import estimated
 from dpquantiles.studio.html import Content, alert, card, page, tag, unstyled
-from dpquantiles.studio.plan import estimated
 from dpquantiles.studio.releases import Kept, Made, Running, explained, kept
 from dpquantiles.studio.shelf import Item
 from dpquantiles.studio.studio import Studio
@@ -87,7 +87,7 @@ def _summary(studio: Studio, asked: Asked, item: Item, forecast: Forecast) -> El
     facts = {
         "Released": f"{what} of “{asked.column}” in {item.name}{of}.",
         "Protected": _protected(forecast),
-        "Accuracy": forecasts.in_short(forecast, errors),
+        "Accuracy": f"{forecasts.in_short(forecast, errors)} {forecasts.assumed(forecast)}",
         "Missing": words.missing(job.missing),
         "Cost": f"{job.budget.measure} = {entries.words(job.budget).split(' = ', 1)[1]}. {rest}",
     }
@@ -146,7 +146,7 @@ def _copies(studio: Studio, asked: Asked, item: Item, request: str | None, kind:
         tag(
             "div",
             tag("h3", name),
-            tag("pre", text, id=f"copy-{k}", tabindex="0"),
+            tag("pre", text, id=f"copy-{k}", tabindex="0", class_="wrap"),
             tag("button", "Copy", type="button", class_="quiet with-script", data_copy=f"copy-{k}"),
             tag("p", about, class_="small"),
             class_="copy",
