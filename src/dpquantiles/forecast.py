@@ -102,6 +102,8 @@ class Forecast:
         n = self.guess or (USUAL_GROUP if job.by and swap else UNKNOWN_SIZE)
         whose = "of a group" if job.by else "of records"
         notes = [f"the number {whose} is not known: {n:,} assumed"]
+        if self.guess:
+            notes = [f"{n:,} {'records in a group' if job.by else 'records'} assumed, as stated"]
         sized = swap or not job.does_without_size(self.grid)
         if not sized:
             notes.append("joint_exp needs no number of records for these quantiles; others buy one")
@@ -113,7 +115,9 @@ class Forecast:
     @cached_property
     def choice(self) -> Choice:
         """What auto takes for these numbers, and why."""
-        return replace(self.job, mechanism=AUTO).choose(self.draw.size, self.grid)
+        asked = self.job.mechanism == AUTO
+        job = self.job if asked else replace(self.job, mechanism=AUTO)
+        return job.choose(self.draw.size, self.grid)
 
     @property
     def mechanism(self) -> str:
@@ -148,11 +152,11 @@ class Forecast:
         return table_errors(self.mechanism, self.draw.budget, m, self.draw.size, self.grid)
 
     def at(self, epsilon: float) -> "Forecast":
-        """The same job at another epsilon."""
+        """The same job at another epsilon, on no account."""
         now = self.job.budget
         delta = getattr(now, "delta", None)
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=now.neighbors)
-        return replace(self, job=replace(self.job, budget=budget))
+        return replace(self, job=replace(self.job, budget=budget, account=None))
 
     def plan(self) -> Plan:
         """The errors of all mechanisms."""
