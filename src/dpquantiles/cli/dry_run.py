@@ -11,6 +11,7 @@ from dpquantiles.ledger import Ledger, entries
 from dpquantiles.ledger.entries import RECORD
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.planner.choice import AUTO, UNKNOWN_SIZE
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import reference
 from dpquantiles.present import words
@@ -31,9 +32,10 @@ def show_dry_run(job: Job) -> None:
     rows = opened.rows() if column and _rows_are_public(job) else None
     stated = (job.data.type, job.bounds.get(name), job.resolution)
     grid = stated_grid(*stated) if column is None else column.grid
-    screen.result(_report(job, column, rows))
+    place = None if job.by else opened.place
+    screen.result(_report(job, column, rows, place))
     screen.result("")
-    show(_plan(job, grid, None if job.by else rows), mechanism=job.mechanism)
+    show(_plan(job, grid, None if job.by else rows, place), mechanism=job.mechanism)
 
 
 def _rows_are_public(job: Job) -> bool:
@@ -41,7 +43,7 @@ def _rows_are_public(job: Job) -> bool:
     return job.budget.neighbors is Neighbors.SWAP and job.units.column is None
 
 
-def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
+def _plan(job: Job, grid: Grid, rows: int | None, place: SourceKind | None) -> Plan:
     """The plan of one draw; an unknown number of records is assumed, and a note says so."""
     budget, n = job.price.draw, rows if job.typical_size is None else job.typical_size
     swap, sized = budget.neighbors is Neighbors.SWAP, True
@@ -57,10 +59,13 @@ def _plan(job: Job, grid: Grid, rows: int | None) -> Plan:
             screen.note("a fifth of the budget buys their number; errors are those of the rest")
     n, auto = max(1, n), replace(job, mechanism=AUTO)
     view = reference("even", n, grid)
-    return planned(budget, job.q, view, n, job.intervals, auto.choose(n, grid), sized=sized)
+    chosen = auto.choose(n, grid, place)
+    return planned(budget, job.q, view, n, job.intervals, chosen=chosen, sized=sized)
 
 
-def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
+def _report(
+    job: Job, column: GriddedColumn | None, rows: int | None, place: SourceKind | None
+) -> str:
     """The lines that say what would be read and what it would cost."""
     size = job.data.size()
     amounts = [
@@ -81,7 +86,8 @@ def _report(job: Job, column: GriddedColumn | None, rows: int | None) -> str:
     if column is not None:
         notes = precision_notes(column.grid, column.source.domain)
         lines |= {"Rounds": " ".join(notes)} if notes else {}
-        mechanism = job.choose(UNKNOWN_SIZE if rows is None else rows, column.grid).mechanism
+        n = UNKNOWN_SIZE if rows is None else rows
+        mechanism = job.choose(n, column.grid, place).mechanism
         told = cautions.for_column(job, mechanism, None if job.by else rows, column.grid)
         if "warnings" in told:
             lines["Warns"] = " ".join(told["warnings"])

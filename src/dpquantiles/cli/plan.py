@@ -9,7 +9,8 @@ from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import named
-from dpquantiles.planner.choice import AUTO
+from dpquantiles.planner.choice import AUTO, answers, choose
+from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
@@ -41,6 +42,16 @@ Spread = Annotated[
         options.DATA,
     ),
 ]
+Where = Annotated[
+    str,
+    option(
+        "--source",
+        "NAME",
+        "Where records are: memory, or engine (Parquet, patterns, queries).",
+        options.DATA,
+        READING,
+    ),
+]
 RankError = Annotated[
     str | None,
     option(
@@ -70,6 +81,7 @@ def plan(
     neighbors: options.NeighborsName = "swap",
     data: Data = "even",
     spread: Spread = None,
+    source: Where = "memory",
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
@@ -88,11 +100,13 @@ def plan(
     part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
         epsilon = _enough(
-            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part
+            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part, source
         )
     budget = arguments.budget(epsilon, delta, rho, neighbors)
     beside = arguments.intervals(intervals, intervals_of)
-    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
+    place = require.choice(READING, source=source)
+    chosen = choose(budget, answers(quantiles, beside), n, grid, place)
+    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside, chosen=chosen)
     show(result, plot, format=format)
 
 
@@ -149,6 +163,7 @@ def _enough(
     neighbors: str,
     data: str,
     spread: Any,
+    source: str,
 ) -> str:
     """The smallest epsilon that is enough, as text; a note says it."""
     if epsilon is not None or rho is not None:
@@ -162,6 +177,7 @@ def _enough(
         neighbors=require.choice(Neighbors, neighbors=neighbors),
         data=require.choice(SHAPES, data=data),
         spread=spread,
+        source=require.choice(READING, source=source),
     )
     screen.note(f"epsilon = {enough:g} is the smallest with a 95 % rank error of {rank_error}")
     return f"{enough:.17g}"
