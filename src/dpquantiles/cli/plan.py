@@ -8,7 +8,8 @@ from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.planner.choice import AUTO
+from dpquantiles.planner.choice import AUTO, answers, choose
+from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
@@ -34,6 +35,16 @@ Spread = Annotated[
         "SHARE",
         "Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
         options.DATA,
+    ),
+]
+Where = Annotated[
+    str,
+    option(
+        "--source",
+        "NAME",
+        "Where records are: memory, or engine (Parquet, patterns, queries).",
+        options.DATA,
+        READING,
     ),
 ]
 RankError = Annotated[
@@ -65,6 +76,7 @@ def plan(
     neighbors: options.NeighborsName = "swap",
     data: Data = "even",
     spread: Spread = None,
+    source: Where = "memory",
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     plot: Plot = None,
@@ -83,11 +95,13 @@ def plan(
     part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
         epsilon = _enough(
-            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part
+            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part, source
         )
     budget = written.budget(epsilon, delta, rho, neighbors)
     beside = written.intervals(intervals, intervals_of)
-    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside)
+    place = require.choice(READING, source=source)
+    chosen = choose(budget, answers(quantiles, beside), n, grid, place)
+    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside, chosen=chosen)
     show(result, plot, format=format)
 
 
@@ -130,6 +144,7 @@ def _enough(
     neighbors: str,
     data: str,
     spread: Any,
+    source: str,
 ) -> str:
     """The smallest epsilon that is enough, as text; a note says it."""
     if epsilon is not None or rho is not None:
@@ -143,6 +158,7 @@ def _enough(
         neighbors=require.choice(Neighbors, neighbors=neighbors),
         data=require.choice(SHAPES, data=data),
         spread=spread,
+        source=require.choice(READING, source=source),
     )
     screen.note(f"epsilon = {enough:g} is the smallest with a 95 % rank error of {rank_error}")
     return f"{enough:.17g}"

@@ -9,6 +9,7 @@ from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import estimate
 from dpquantiles.planner.plans import planned_grid
 from dpquantiles.planner.reference import Shape, reference
@@ -38,6 +39,7 @@ def epsilon_for(
     data: Shape = "even",
     spread: Any = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
+    source: SourceKind = "memory",
 ) -> float:
     """The smallest epsilon at which 95 % of releases are off by at most `rank_error`.
 
@@ -52,7 +54,7 @@ def epsilon_for(
 
     def excess(epsilon: float) -> float:
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=neighbors)
-        chosen = name or choice.choose(budget, len(set(requested)), n, view.grid).mechanism
+        chosen = name or choice.choose(budget, len(set(requested)), n, view.grid, source).mechanism
         return estimate(chosen, budget, requested, view).worst / (target * n)
 
     smallest = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
@@ -78,6 +80,7 @@ def size_for(
     data: Shape = "even",
     spread: Any = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
+    source: SourceKind = "memory",
 ) -> int:
     """The fewest records with which 95 % of releases are off by at most `rank_error`.
 
@@ -90,7 +93,7 @@ def size_for(
 
     def excess(size: float) -> float:
         n = max(1, math.ceil(size))
-        chosen = name or choice.choose(budget, len(set(requested)), n, points).mechanism
+        chosen = name or choice.choose(budget, len(set(requested)), n, points, source).mechanism
         view = reference(data, n, points, spread)
         return estimate(chosen, budget, requested, view).worst / (target * n)
 

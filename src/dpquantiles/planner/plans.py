@@ -15,7 +15,8 @@ from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.registry import Registration
-from dpquantiles.planner import choice
+from dpquantiles.planner import choice, costs
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, reference
 from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName
@@ -135,6 +136,7 @@ def plan(
     data: Shape = "even",
     spread: Any = None,
     intervals: AskedIntervals = None,
+    source: SourceKind = "memory",
 ) -> Plan:
     """How accurate private quantiles will be; this needs no data and spends nothing.
 
@@ -154,6 +156,8 @@ def plan(
             values. The default is half of the bounds.
         intervals: Plan for a release with intervals, as in `quantiles`. Its answers get two thirds
             of the budget.
+        source: Where the records are: "memory", or "engine" for lazy tables, Parquet files and
+            queries. Where several mechanisms are good, "auto" takes the cheapest one there.
 
     Returns:
         A `Plan` with the expected and the 95 % rank errors of every mechanism, from draws of its
@@ -162,7 +166,10 @@ def plan(
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
     view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
-    return planned(budget, requested, view, n, require_intervals(intervals))
+    stated = require_intervals(intervals)
+    m, place = choice.answers(requested, stated), require.choice(costs.READING, source=source)
+    chosen = choice.choose(budget, m, n, view.grid, place)
+    return planned(budget, requested, view, n, stated, chosen=chosen)
 
 
 def planned(
@@ -171,16 +178,15 @@ def planned(
     view: Reference,
     size: int,
     intervals: Intervals | None = None,
-    chosen: choice.Choice | None = None,
     *,
+    chosen: choice.Choice,
     sized: bool = True,
 ) -> Plan:
-    """The plan for a reference data set; `chosen` is the choice of auto, if already made.
+    """The plan for a reference data set; `chosen` is the choice of auto.
 
     Without `sized`, the number of records is neither public nor stated.
     """
     m = choice.answers(q, intervals)
-    chosen = chosen or choice.choose(budget, m, size, view.grid)
     estimates, left_out = [], {}
     for name, registered in registry.REGISTERED.items():
         reason = unsuited(registered, budget, m)

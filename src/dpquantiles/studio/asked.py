@@ -149,7 +149,7 @@ class Asked:
         job = self.job(None)
         pair = job.bounds.get(job.columns[0])
         grid = written.stated_grid(self.type or None, pair, job.resolution)
-        return Forecast(job, grid, guess=self.guess)
+        return Forecast(job, grid, guess=self.guess, place="memory")
 
     def command(self, item: Item, ledger: str | None, request_id: str | None = None) -> str:
         """The same release as a command line."""
