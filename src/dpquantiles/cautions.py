@@ -31,10 +31,17 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
     from dpquantiles.planner.estimates import expected_errors  # only a release needs it
 
     expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
+    accuracy = {} if expected is None else {"expected": _plain(expected)}
+    return {**accuracy, **for_errors(job, mechanism, size, grid, expected)}
+
+
+def for_errors(
+    job: Job, mechanism: str, size: int, grid: Grid, expected: "Estimate | None"
+) -> dict[str, Any]:
+    """The warnings of a release, given its expected errors; without them, by the table."""
     error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
     sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
-    accuracy = {} if expected is None else {"expected": _plain(expected)}
-    return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
+    return _stated(job, [*sentences, HELP] if sentences else [])
 
 
 def _plain(expected: "Estimate") -> dict[str, object]:
@@ -102,9 +109,10 @@ def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
             f"{count:,} of {len(sizes):,} groups {verb} so few records ({how_few}) that the "
             f"answers may lie far outside the data. {HELP}"
         )
-    known = {size: _share(job, mechanism, size, grid) for size in set(sizes)}
-    errors = [known[size] for size in sizes]
-    quality = {} if None in errors else {"expected_errors": errors}
+    # Any number of groups may be shown, even none, so one more size decides whether it is stated.
+    known = {size: _share(job, mechanism, size, grid) for size in {1, *sizes}}
+    stated = None not in known.values()
+    quality = {"expected_errors": [known[size] for size in sizes]} if stated else {}
     return {**quality, **_stated(job, sentences)}
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dpquantiles import api, auditing, entropy, require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import api, auditing, entropy, require, written
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.data import flight_delays
 from dpquantiles.mechanisms import MECHANISMS
@@ -99,7 +99,7 @@ Epsilon = Annotated[str, option("--epsilon -e", "NUMBER", "The privacy budget.")
 
 def demo(save: Save = None, epsilon: Epsilon = "1") -> None:
     """Show private deciles of flight delays beside the exact ones."""
-    budget = arguments.epsilon(epsilon)
+    budget = written.epsilon(epsilon)
     delays = flight_delays()
     if save is None:
         screen.result(_report(delays, api.deciles(delays, epsilon=budget), budget))
@@ -164,6 +164,8 @@ OPTIONAL = {
     "dp-accounting": ("accounting", "events for its accountants"),
     "opendp": ("opendp", "measurements for OpenDP"),
     "matplotlib": ("plot", "pictures by plot()"),
+    "starlette": ("studio", "the studio, in the browser"),
+    "uvicorn": ("studio", "the studio, in the browser"),
     "scipy": ("paper", "the experiments of the paper"),
 }
 """For each library, the extra that installs it, and its use."""

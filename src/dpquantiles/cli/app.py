@@ -49,10 +49,12 @@ def _add_commands(app: typer.Typer) -> None:
     from dpquantiles.cli.plan import plan
     from dpquantiles.cli.release import release
     from dpquantiles.cli.show import show
+    from dpquantiles.cli.studio import studio
 
     app.command()(release)
     app.command()(show)
     app.command()(plan)
+    app.command()(studio)
     app.add_typer(ledger, name="ledger")
     app.command()(mechanisms)
     app.command()(demo)

@@ -4,23 +4,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from dpquantiles import require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import require, written
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import named
 from dpquantiles.planner.choice import AUTO
+from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
 from dpquantiles.planner.plans import Plan
 from dpquantiles.planner.plans import plan as planned
 from dpquantiles.planner.reference import SHAPES
 from dpquantiles.present import plans
-from dpquantiles.sources.cells import parse
-from dpquantiles.written import distance, grid_for, value
-
-GUESSED = ("int", "float", "date", "datetime", "timedelta")
-"""The types that the spelling of bounds may tell, in the order in which they are tried."""
+from dpquantiles.written import distance, stated_grid, value
 
 Size = Annotated[
     str,
@@ -49,6 +45,16 @@ Spread = Annotated[
         "SHARE",
         "Where the records lie: LOW:HIGH, or a fraction of the bounds. Default: half of them.",
         options.DATA,
+    ),
+]
+Where = Annotated[
+    str,
+    option(
+        "--source",
+        "NAME",
+        "Where records are: memory, or engine (Parquet, patterns, queries).",
+        options.DATA,
+        READING,
     ),
 ]
 RankError = Annotated[
@@ -91,6 +97,7 @@ def plan(
     neighbors: options.NeighborsName = "swap",
     data: Data = "even",
     spread: Spread = None,
+    source: Where = "memory",
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
     max_rows_per_unit: options.MaxRowsPerUnit = None,
@@ -105,17 +112,18 @@ def plan(
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)
-    quantiles = arguments.quantiles(",".join(q))
-    n = require.count(minimum=1, size=arguments.whole("size", size))
+    quantiles = written.quantiles(",".join(q))
+    n = require.count(minimum=1, size=written.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
     part = None if spread is None else _spread(spread, grid)
-    beside = arguments.intervals(intervals, intervals_of)
-    rows = arguments.whole("max_rows_per_unit", max_rows_per_unit or "1")
+    beside = written.intervals(intervals, intervals_of)
+    rows = written.whole("max_rows_per_unit", max_rows_per_unit or "1")
     asked: dict[str, Any] = {"size": n, "q": quantiles, "grid": grid, "data": data, "spread": part}
     asked |= {"neighbors": neighbors, "intervals": beside, "max_rows_per_unit": rows}
+    asked["source"] = source
     errors = {"rank_error": rank_error, "value_error": value_error}
     epsilon = _enough(errors, (epsilon, rho), delta, asked) or epsilon
-    budget = arguments.budget(epsilon, delta, rho, neighbors)
+    budget = written.budget(epsilon, delta, rho, neighbors)
     amounts = {name: getattr(budget, name) for name in budget.numbers}
     show(planned(**amounts, **asked), plot, format=format)
 
@@ -142,24 +150,10 @@ def show(
     screen.result("\n".join(lines))
 
 
-def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
-    """The grid of a column, from public parameters alone."""
-    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    return grid_for(named(name), bounds, resolution)
-
-
-def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a number with a point is not an int."""
-    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
-    if name == "int" and any("." in text for text in texts):
-        return False
-    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
-
-
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
         return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
-    return arguments.number("spread", text, "0.5")
+    return written.number("spread", text, "0.5")
 
 
 def _enough(
@@ -181,8 +175,8 @@ def _enough(
     if name == "value_error":
         error: Any = {name: distance(text, asked["grid"].kind, "value-error")}
     else:
-        error = {name: arguments.number(name, text, "0.01")}
-    small = None if delta is None else arguments.number("delta", delta, "1e-6")
+        error = {name: written.number(name, text, "0.01")}
+    small = None if delta is None else written.number("delta", delta, "1e-6")
     enough = epsilon_for(**error, delta=small, **asked)
     what = name.replace("_", " ")
     screen.note(f"epsilon = {enough:g} is the smallest with a 95 % {what} of {text}")

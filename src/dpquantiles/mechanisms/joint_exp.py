@@ -142,6 +142,11 @@ class JointExp(WithLaw):
         setting = drawing._common_setting(n + missing, grid)
         return copied_demand(runs(drawing._geometry(often, setting, missing), often), self.unit)
 
+    def cells(self, n: int, grid: Grid) -> int:
+        """How many cells, answers times axis length, a draw from n records passes through."""
+        drawing = self.anchored(n, grid)
+        return len(drawing.q) * drawing._geometry(n, drawing._common_setting(n, grid)).length
+
     def anchored(self, n: int, grid: Grid | None) -> "JointExp":
         """The mechanism that is drawn from: it may have more quantiles, behind the asked ones.
 

@@ -10,6 +10,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import estimate
 from dpquantiles.planner.plans import planned_grid, row_budget
 from dpquantiles.planner.reference import Reference, Shape, extent, reference
@@ -42,6 +43,7 @@ def epsilon_for(
     spread: Any = None,
     intervals: AskedIntervals = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
+    source: SourceKind = "memory",
 ) -> float:
     """The smallest epsilon at which 95 % of releases are off by at most this error.
 
@@ -59,8 +61,8 @@ def epsilon_for(
 
     def excess(epsilon: float) -> float:
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=neighbors)
-        worst = _worst(name, row_budget(budget, max_rows_per_unit), requested, view, beside)
-        return worst / (target * n)
+        row = row_budget(budget, max_rows_per_unit)
+        return _worst(name, row, requested, view, beside, source) / (target * n)
 
     smallest = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
     if smallest is None:
@@ -89,6 +91,7 @@ def size_for(
     spread: Any = None,
     intervals: AskedIntervals = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
+    source: SourceKind = "memory",
 ) -> int:
     """The fewest records with which 95 % of releases are off by at most this error.
 
@@ -104,7 +107,7 @@ def size_for(
     def excess(size: float) -> float:
         n = max(1, math.ceil(size))
         view = reference(data, n, points, spread)
-        return _worst(name, row, requested, view, beside) / (target * n)
+        return _worst(name, row, requested, view, beside, source) / (target * n)
 
     smallest = _smallest(
         excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}"))
@@ -123,10 +126,11 @@ def _worst(
     q: tuple[float, ...],
     view: Reference,
     intervals: Intervals | None,
+    source: SourceKind,
 ) -> float:
     """The largest 95 % error of a mechanism, or of the one that auto takes."""
     m = choice.answers(q, intervals)
-    chosen = name or choice.choose(budget, m, view.n, view.grid).mechanism
+    chosen = name or choice.choose(budget, m, view.n, view.grid, source).mechanism
     return estimate(chosen, budget, q, view, None, intervals).worst
 
 

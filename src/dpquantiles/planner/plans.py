@@ -15,7 +15,8 @@ from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.registry import Registration
-from dpquantiles.planner import choice
+from dpquantiles.planner import choice, costs
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, bounded, extent, reference
 from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName, Units
@@ -146,6 +147,7 @@ def plan(
     spread: Any = None,
     intervals: AskedIntervals = None,
     max_rows_per_unit: int = 1,
+    source: SourceKind = "memory",
 ) -> Plan:
     """How accurate private quantiles will be; this needs no data and spends nothing.
 
@@ -168,6 +170,8 @@ def plan(
         intervals: Plan for a release with intervals, as in `quantiles`. Its answers get two thirds
             of the budget.
         max_rows_per_unit: With `unit`, how many rows of a unit count, as in `quantiles`.
+        source: Where the records are: "memory", or "engine" for lazy tables, Parquet files and
+            queries. Where several mechanisms are good, "auto" takes the cheapest one there.
 
     Returns:
         A `Plan` with the expected and the 95 % rank errors of every mechanism, from draws of its
@@ -177,13 +181,16 @@ def plan(
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
     points = planned_grid(bounds, resolution, grid)
     view, length = reference(data, n, points, spread), extent(points, spread)
-    row_budget(budget, max_rows_per_unit)
+    stated = require_intervals(intervals)
+    m, place = choice.answers(requested, stated), require.choice(costs.READING, source=source)
+    chosen = choice.choose(row_budget(budget, max_rows_per_unit), m, n, points, place)
     return planned(
         budget,
         requested,
         view,
         n,
-        require_intervals(intervals),
+        stated,
+        chosen=chosen,
         rows=max_rows_per_unit,
         extent=length if data == "even" else None,
     )
@@ -200,24 +207,22 @@ def planned(
     view: Reference,
     size: int,
     intervals: Intervals | None = None,
-    chosen: choice.Choice | None = None,
     *,
+    chosen: choice.Choice,
     sized: bool = True,
     rows: int = 1,
     extent: float | None = None,
 ) -> Plan:
-    """The plan for a reference data set; `chosen` is the choice of auto, if already made.
+    """The plan for a reference data set; `chosen` is the choice of auto.
 
     Without `sized`, the number of records is neither public nor stated.
     """
     m, row = choice.answers(q, intervals), budget.per_row(rows)
-    chosen = chosen or choice.choose(row, m, size, view.grid)
     estimates, left_out = [], {}
     for name, registered in registry.REGISTERED.items():
         reason = unsuited(registered, budget, m)
         if not reason:
-            others = min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
-            draws = None if name == chosen.mechanism else others
+            draws = None if name == chosen.mechanism else other_draws(registered, m)
             try:
                 estimates.append(estimate(name, row, q, view, draws, intervals, sized=sized))
                 continue
@@ -251,6 +256,11 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
         return default_grid(REAL, None, resolution)
     stated = UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
     return stated if resolution is not None else default_grid(stated.kind, bounds)
+
+
+def other_draws(registered: Registration, m: int) -> int:
+    """How many draws a mechanism gets that auto does not choose."""
+    return min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
 
 
 def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:

@@ -207,6 +207,11 @@ class Chart:
         stroke = {"stroke": color, "stroke-width": "1.8", "stroke-linejoin": "round"}
         SubElement(self.root, "polyline", path | stroke | style)
 
+    def area(self, points: Sequence[tuple[float, float]], color: str, opacity: float) -> None:
+        """A filled area."""
+        path = {"points": " ".join(f"{x:g},{y:g}" for x, y in points)}
+        SubElement(self.root, "polygon", path | {"fill": color, "fill-opacity": f"{opacity:g}"})
+
     def dot(self, place: tuple[float, float], radius: float, color: str) -> None:
         """A round mark."""
         where = {"cx": f"{place[0]:g}", "cy": f"{place[1]:g}", "r": f"{radius:g}", "fill": color}

@@ -6,15 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.grid import Grid
-from dpquantiles.kernels.select import select
 from dpquantiles.kinds import clamp, column
+from dpquantiles.views.binned import BinnedRecords
 from dpquantiles.views.protocol import Ints, Limits, SortedView, occupied, rough_ranks
 
-CHUNK = 1 << 20
 DROP = "drop"
 MISSING_POLICIES = (DROP, "lower", "upper")
 
@@ -22,15 +20,14 @@ MISSING_POLICIES = (DROP, "lower", "upper")
 class ArrayView:
     """Records of an array, list or tuple on a grid.
 
-    The map to the grid is monotone, so records are selected as raw numbers, and only the selected
-    ones are encoded. `missing` says what becomes of a missing record: "drop" leaves it out, "lower"
+    `missing` says what becomes of a missing record: "drop" leaves it out, "lower"
     or "upper" replaces it by an end of the grid, and a value of the data's type by that value.
     """
 
     def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = DROP) -> None:
         numbers, absent = column(grid.kind, values)
         present = numbers if absent is None else numbers[~absent]
-        self._records = filled(_Present(present, grid, len(numbers) - len(present)), missing)
+        self._records = filled(BinnedRecords(present, grid, len(numbers) - len(present)), missing)
 
     @property
     def grid(self) -> Grid:
@@ -63,54 +60,6 @@ class ArrayView:
     def occupied(self, length: int, limits: Limits) -> int:
         """How many parts of `length` steps contain records, within the limits."""
         return occupied(self._records, length, limits)
-
-
-@dataclass(frozen=True, eq=False)
-class _Present:
-    """The records that are not missing."""
-
-    numbers: NDArray[Any]
-    grid: Grid
-    missing: int
-
-    @property
-    def n(self) -> int:
-        return len(self.numbers)
-
-    def order_statistics(self, index: Ints) -> Ints:
-        return self.grid.encode(select(self.numbers, index))
-
-    @cached_property
-    def _sorted(self) -> "SortedSteps":
-        return SortedSteps(self.grid, np.sort(self.grid.encode(self.numbers)))
-
-    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:  # noqa: ARG002
-        """Exact ranks, for which all records are sorted once, because many questions follow."""
-        below, _ = self._sorted.ranks(steps)
-        return below, below
-
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        if "_sorted" in self.__dict__:
-            return self._sorted.ranks(steps)
-        order, inverse = np.unique(steps, return_inverse=True)
-        # Slot 2i counts records strictly between steps i-1 and i, slot 2i+1 those equal to step i.
-        slots = np.zeros(2 * len(order) + 1, dtype=np.int64)
-        for start in range(0, self.n, CHUNK):
-            chunk = self.grid.encode(self.numbers[start : start + CHUNK])
-            left, right = (np.searchsorted(order, chunk, side=s) for s in ("left", "right"))
-            slots += np.bincount(left + right, minlength=len(slots))
-        below = np.cumsum(slots)
-        return below[0:-1:2][inverse], below[1::2][inverse]
-
-    def occupied(self, length: int, limits: Limits) -> int:
-        found = np.empty(0, dtype=np.int64)
-        for start in range(0, self.n, CHUNK):
-            chunk = self.grid.encode(self.numbers[start : start + CHUNK]) // length
-            ordered = np.sort(np.concatenate([found, chunk]))  # np.unique is slower
-            found = ordered[np.diff(ordered, prepend=-1) > 0]
-            if len(found) >= limits.high:
-                break
-        return limits.clamped(len(found))
 
 
 def stand_in(grid: Grid, missing: Any) -> int:
@@ -198,49 +147,5 @@ class SortedSteps:
         return self.steps[index]
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        return np.searchsorted(self.steps, steps, "left"), np.searchsorted(
-            self.steps, steps, "right"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The records of groups 0, 1, ...: sorted within each group, one group after the other."""
-
-    grid: Grid
-    steps: Ints
-    ends: Ints
-    """Where each group ends."""
-    missing: Ints | None = None
-    """How many missing records of each group were left out; None where none ever are."""
-
-    @classmethod
-    def of(
-        cls, grid: Grid, codes: Ints, steps: Ints, count: int, missing: Ints | None = None
-    ) -> "Groups":
-        """Records with the codes 0 .. count-1 of their groups, in any order."""
-        ends = np.cumsum(np.bincount(codes, minlength=count))
-        if count * grid.size <= 2**63:
-            # Group and step fit into one number, so a single plain sort is enough.
-            together = np.sort(codes * np.int64(grid.size) + steps)
-            return cls(grid, together % np.int64(grid.size), ends, missing)
-        return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    @property
-    def starts(self) -> Ints:
-        """Where each group starts."""
-        return self.ends - self.n
-
-    @property
-    def n(self) -> Ints:
-        """The number of records of each group."""
-        return np.diff(self.ends, prepend=0)
-
-    def view(self, group: int) -> SortedSteps:
-        """One group as a data set of its own."""
-        start = self.ends[group - 1] if group else 0
-        missing = None if self.missing is None else int(self.missing[group])
-        return SortedSteps(self.grid, self.steps[start : self.ends[group]], missing)
+        below, through = (np.searchsorted(self.steps, steps, side) for side in ("left", "right"))
+        return below, through
