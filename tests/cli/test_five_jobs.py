@@ -15,7 +15,8 @@ import pytest
 from tests.cli.conftest import Command
 
 PAGE = Path(__file__).parents[2] / "docs" / "five_jobs.md"
-COMMANDS = re.findall(r"^```sh\ndpquantiles (.*)\n```$", PAGE.read_text("utf-8"), re.MULTILINE)
+BLOCK = re.compile(r"^```sh\ndpquantiles (.*?)\n```$", re.MULTILINE | re.DOTALL)
+COMMANDS = [one.replace("\\\n", " ") for one in BLOCK.findall(PAGE.read_text("utf-8"))]
 RANDOM = np.random.default_rng(5)
 
 
