@@ -9,7 +9,7 @@ step k. A draw walks back from the last answer to the first. Equation numbers ar
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,10 +34,6 @@ class Masses(NamedTuple):
     """g: the answer enters a gap between two atoms at this step; its point is not yet chosen."""
     repeated: Floats
     """The part of G (8) in which an earlier answer lies in the same gap."""
-
-    def at(self, *index: Any) -> "Masses":
-        """A part of each."""
-        return Masses(*(mass[index] for mass in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,29 +68,25 @@ class Axes:
         moves = np.diff(self.targets, prepend=self.targets[0] - self.length)
         return [min(move, self.length) for move in moves.tolist()]
 
-    def steps(self, factors: "Factors") -> Iterator["Step"]:
-        """All steps, with the factors of all places."""
+    def steps(self, algebra: Algebra) -> Iterator["Step"]:
+        """All steps."""
+        numbers = np.array(self.places[1:], dtype=np.float64)
+        free, factors = numbers[0], algebra.number(numbers)
+        reach = self.length
         for row, (cells, advance) in enumerate(zip(self.cells, self.advances, strict=True)):
-            places = slice(self.offsets[row] + cells.start, self.offsets[row] + cells.stop)
-            reach = self.cells[row - 1].stop if row else self.length
-            here = Factors(*(array[..., places] for array in factors))
-            yield Step(row, advance, cells, reach, here)
+            here = slice(self.offsets[row] + cells.start, self.offsets[row] + cells.stop)
+            sources = slice(cells.start, reach)
+            yield Step(row, advance, cells, sources, free[..., here], factors[..., here])
+            reach = cells.stop
 
 
 class Factors(NamedTuple):
-    """By cut: the points of its gap, and the factors of masses by where the answer lies."""
+    """By cut, the factors of masses by where the answer lies: in the gap, or at an atom."""
 
-    free: Floats
     gap: Floats
     ends: Floats
     begins: Floats
     interior: Floats
-
-    @classmethod
-    def of(cls, places: Places, algebra: Algebra) -> "Factors":
-        """The factors of some places."""
-        free, *atoms = (array.astype(np.float64) for array in places[1:])
-        return cls(free, *(algebra.number(numbers) for numbers in (free, *atoms)))
 
 
 class Step(NamedTuple):
@@ -105,10 +97,12 @@ class Step(NamedTuple):
     advance: int
     cells: slice
     """Where its masses can be."""
-    reach: int
-    """Where the cells end that they come from."""
-    factors: Factors
-    """Those of its cells."""
+    sources: slice
+    """Where the masses can be that they come from; as far as there are cells before or at these."""
+    free: Floats
+    """The points of the gaps at its cells."""
+    factors: Floats
+    """The rows of `Factors`, for its cells."""
     shrink: Floats | None = None
     """A factor for the mass of open gaps, which are from even earlier steps."""
 
@@ -116,13 +110,13 @@ class Step(NamedTuple):
 def forward(axes: Axes, decay: Decay) -> Masses:
     """All masses, by equations (6) to (8)."""
     algebra = decay.algebra
-    shape = len(axes.targets) + 1, axes.length
-    masses = Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields))
-    masses.total[0, -axes.start] = algebra.one
+    shape = len(Masses._fields), len(axes.targets) + 1, axes.length
+    masses = np.full(shape, algebra.zero)
+    masses[0, 0, -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay)
-    for step in axes.steps(Factors.of(axes.places, algebra)):
-        advance(step, masses.at(step.row), masses.at(step.row + 1), gaps, decay)
-    return masses
+    for step in axes.steps(algebra):
+        advance(step, masses[:2, step.row], masses[:, step.row + 1], gaps, decay)
+    return Masses(*masses)
 
 
 def ends(axes: Axes, decay: Decay, count: int) -> Floats:
@@ -131,27 +125,29 @@ def ends(axes: Axes, decay: Decay, count: int) -> Floats:
     return decay.algebra.factor(decay.rate * axes.end.cost(errors, count))
 
 
-def advance(step: Step, before: Masses, after: Masses, gaps: OpenGaps, decay: Decay) -> None:
-    """The masses after a step, from those before it; a batch of passes has more axes in front."""
-    algebra, cells, factors = decay.algebra, step.cells, step.factors
-    after = after.at(..., cells)
-    width, sources = cells.stop - cells.start, slice(cells.start, step.reach)
-    total, upper = before.total[..., sources], before.upper[..., sources]
+def advance(step: Step, before: Floats, after: Floats, gaps: OpenGaps, decay: Decay) -> None:
+    """The masses after a step, from those before it; a batch of passes has more axes.
+
+    The first axis has the masses by name: of those before, only the first two matter.
+    """
+    algebra, cells, width = decay.algebra, step.cells, step.free.shape[-1]
+    (total, upper), factors = before[..., step.sources], Factors(*step.factors)
+    made = Masses(*after[..., cells])
     down = _reach_down(total, upper, step.advance, decay)[..., :width]
     up = scans.prefix(total, decay)[..., :width]
-    after.entering[..., 0] = algebra.zero
-    algebra.times(up[..., :-1], decay.fall[1], out=after.entering[..., 1:])
-    algebra.add(down, after.entering, out=after.entering)
-    algebra.times(down, factors.ends, out=after.upper)
-    algebra.times(up, factors.begins, out=after.lower)
-    once = algebra.times(after.entering, factors.gap)
-    gaps.step(step.row, cells, once, factors.free, after.repeated, step.shrink)
-    algebra.add(after.upper, after.lower, out=after.total)
-    algebra.add(once, after.repeated, out=once)
-    algebra.add(after.total, once, out=after.total)
+    made.entering[..., 0] = algebra.zero
+    algebra.times(up[..., :-1], decay.fall[1], out=made.entering[..., 1:])
+    algebra.add(down, made.entering, out=made.entering)
+    algebra.times(down, factors.ends, out=made.upper)
+    algebra.times(up, factors.begins, out=made.lower)
+    once = algebra.times(made.entering, factors.gap)
+    gaps.step(step.row, cells, once, step.free, made.repeated, step.shrink)
+    algebra.add(made.upper, made.lower, out=made.total)
+    algebra.add(once, made.repeated, out=once)
+    algebra.add(made.total, once, out=made.total)
     # At a cut inside an atom there is no mass yet: the answer stays at its error.
     algebra.times(total[..., :width], factors.interior, out=once)
-    algebra.add(after.total, once, out=after.total)
+    algebra.add(made.total, once, out=made.total)
 
 
 def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Floats:

@@ -82,44 +82,35 @@ def forward(
     """
     algebra, batch = decay.algebra, beginnings.cut.shape
     shape, passed = (*batch, axes.length), Passed([], {})
-    before = Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields))
-    total, upper = (np.full(shape, algebra.zero) for _ in range(2))
-    after = before._replace(total=total, upper=upper)
-    before.total[beginnings.anywhere, -axes.start] = algebra.one
+    before, after = (np.full((len(Masses._fields), *shape), algebra.zero) for _ in range(2))
+    before[0][beginnings.anywhere, -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay, batch, (*batch[:1], 1))
-    steps = axes.steps(Factors.of(axes.places, algebra))
-    for step, active in zip(steps, beginnings.active(algebra.zero), strict=True):
+    for step, active in zip(axes.steps(algebra), beginnings.active(algebra.zero), strict=True):
         row, place = step.row, beginnings.cut - axes.offsets[step.row]
         shrink = algebra.number((row + 1) / (points + row))[:, None, None]
         factors = step.factors if row else _above(step, place[:, :active], algebra)
-        free, shrunk = factors.free, (algebra.times(factor, shrink) for factor in factors[1:])
-        scaled = step._replace(factors=Factors(free, *shrunk), shrink=shrink)
-        here = slice(None), slice(active)
-        joint.advance(scaled, before.at(*here), after.at(*here), gaps, decay)
-        for mass in (after.total, after.upper):
-            mass[..., step.cells.stop :] = algebra.zero
+        scaled = step._replace(factors=algebra.times(factors, shrink), shrink=shrink)
+        joint.advance(scaled, before[:2, :, :active], after[:, :, :active], gaps, decay)
+        after[:2, ..., step.cells.stop :] = algebra.zero
+        made = Masses(*after)
         on_axis = (place >= 0) & (place < axes.length)
         at = (*np.nonzero(on_axis), place[on_axis])
-        after.total[at] = algebra.add(after.total[at], beginnings.entries[row + 1][on_axis])
-        passed.entering.append(ends.of(after.entering, row))
+        made.total[at] = algebra.add(made.total[at], beginnings.entries[row + 1][on_axis])
+        passed.entering.append(ends.of(made.entering, row))
         if row + 1 in axes.end.counts:
             finish = joint.ends(axes, decay, row + 1)
-            whole, atoms = (algebra.times(mass, finish) for mass in (after.total, after.upper))
+            whole, atoms = (algebra.times(mass, finish) for mass in (made.total, made.upper))
             passed.below[row + 1] = ends.below(whole, atoms, row, algebra)
         before, after = after, before
     return passed
 
 
-def _above(step: Step, cuts: Ints, algebra: Algebra) -> Factors:
+def _above(step: Step, cuts: Ints, algebra: Algebra) -> Floats:
     """The factors of a step for answers above a cut, or at the atom that begins there."""
     cells = np.arange(step.cells.start, step.cells.stop)
-    above = algebra.number((cells > cuts[..., None]).astype(np.float64))
-    at_least = algebra.number((cells >= cuts[..., None]).astype(np.float64))
-    free, gap, ends, begins, interior = step.factors
-    return Factors(
-        free,
-        gap=algebra.times(gap, above),
-        ends=algebra.times(ends, above),
-        begins=algebra.times(begins, at_least),
-        interior=algebra.times(interior, above),
+    above, at_least = (
+        algebra.number(mask.astype(np.float64))
+        for mask in (cells > cuts[..., None], cells >= cuts[..., None])
     )
+    allowed = Factors(gap=above, ends=above, begins=at_least, interior=above)
+    return np.asarray(algebra.times(step.factors, np.array(allowed)))

@@ -102,20 +102,26 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
 
 def _joined_windows(mass: Floats, width: int, decay: Decay) -> Floats:
     """Windows of lengths a and b combine to one of length a + b: every length is powers of two."""
-    algebra, length = decay.algebra, mass.shape[-1]
     block, size = mass.copy(), 1
-    sums, covered = np.full_like(mass, algebra.zero), 0
+    sums, covered = np.full_like(mass, decay.algebra.zero), 0
     while size <= width:
         if width & size:
-            faded = algebra.times(block[..., covered:], decay.fall[covered])
-            joined = sums[..., : length - covered]
-            algebra.add(joined, faded, out=joined)
+            if covered:
+                _join(sums, covered, block, decay)
+            else:
+                sums[:] = block
             covered += size
         if 2 * size <= width:
-            faded = algebra.times(block[..., size:], decay.fall[size])
-            algebra.add(block[..., :-size], faded, out=block[..., :-size])
+            _join(block, size, block, decay)
         size *= 2
     return sums
+
+
+def _join(near: Floats, width: int, far: Floats, decay: Decay) -> None:
+    """Join sums over windows of this width with the sums over the windows behind them."""
+    faded = decay.algebra.times(far[..., width:], decay.fall[width])
+    joined = near[..., : near.shape[-1] - width]
+    decay.algebra.add(joined, faded, out=joined)
 
 
 def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:

@@ -6,6 +6,7 @@ for any mechanism, so a registration states only what is better for this one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from dpquantiles import require
@@ -199,5 +200,12 @@ def build(
         others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
         able = f"those that do: {', '.join(others)}" if others else "no mechanism does"
         raise InvalidValue(f"{objection}; {able}")
-    built: Mechanism = mechanism(q=q, budget=budget, size=size)
-    return built
+    return _built(mechanism, budget, q, size)
+
+
+@lru_cache(maxsize=128)
+def _built(
+    mechanism: type[Mechanism], budget: Guarantee, q: tuple[float, ...], size: int | None
+) -> Mechanism:
+    """Cached, because a job asks for the same one before and after it reads."""
+    return mechanism(q=q, budget=budget, size=size)
