@@ -93,7 +93,7 @@ class AdaptiveTree(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n, whatever m",
-        when="many quantiles, above all of few records; later queries are free",
+        when="Many quantiles of few records, and more quantiles later at no cost.",
         size_share=SIZE_SHARE,
     )
     cut_share: float | None = None

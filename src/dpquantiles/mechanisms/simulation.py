@@ -165,7 +165,7 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     }
     rows = []
     for shape, count in ((True, lumpy), (False, draws - lumpy)):
-        chosen = mechanism.chosen(points, lumpy=shape, size=view.n)
+        chosen = mechanism.chosen(view.grid, lumpy=shape, size=view.n)
         if count:
             rows.append(simulations[type(chosen)](chosen, view, count))
     return np.concatenate(rows)
