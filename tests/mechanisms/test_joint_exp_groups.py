@@ -381,14 +381,17 @@ class Scanned:
     def __init__(self, groups: Groups) -> None:
         self.grid, self.n, self._groups = groups.grid, groups.n, groups
 
-    def some(self, places: Ints) -> Groups:
-        nothing = np.empty(0, dtype=np.int64)
-        apart = {i: self._groups.view(place) for i, place in enumerate(places.tolist())}
-        return replace(Groups.of(self.grid, nothing, nothing, len(places)), apart=apart)
+    def __len__(self) -> int:
+        return len(self._groups)
 
-    def portions(self) -> Iterator[tuple[range, Groups]]:
-        places = range(len(self._groups))
-        return ((range(place, place + 1), self.some(np.array([place]))) for place in places)
+    def views(self, which: Ints) -> Iterator[Any]:
+        return self._groups.views(which)
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        nothing, no_end = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for place in range(len(self._groups)):
+            apart = {0: self._groups.view(place)}
+            yield np.array([place]), Groups(self.grid, nothing, no_end, apart=apart)
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
@@ -419,10 +422,8 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
             patch.setattr(draws, "weighted", draw_weighted)
             patch.setattr(joint_exp_groups, "_pass_together", lambda _, n: np.zeros(len(n), bool))
             patch.setattr(JointExpLaw, "draw", draw_law)
-            made = joint_exp_groups.SideBySide.of(mechanism, read, sizes, random.Random(1))
-            for portion in read.portions():
-                made.draw(*portion, random.Random(1))
-        members.append((made.member, made.sizes.tolist()))
+            made = joint_exp_groups.draw_side_by_side(mechanism, read, sizes, random.Random(1))
+        members.append((made.member, made.sizes))
     assert members[0] == members[1]
     assert members[0][0] == 7
     assert np.array_equal(*weights)
