@@ -2,8 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,13 @@ from dpquantiles import cautions, entropy, require, written
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, GridFamily, precision
+from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.joint_exp_groups import GroupAnswers, GroupDraws
+from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupDraws
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
@@ -25,7 +26,7 @@ from dpquantiles.sources.groups import GroupedRows, grouped_rows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import Groups, SortedView
+from dpquantiles.views import GroupedRecords, Groups, SortedView
 from dpquantiles.views.protocol import Ints
 
 
@@ -71,6 +72,16 @@ def _sizes(columns: KeyColumns, keys: Sequence[Key], size: Any) -> Ints | None:
     return np.array([require.count(size=number) for number in by_key.values()], dtype=np.int64)
 
 
+class GroupAnswers(NamedTuple):
+    """The answers of every group, its size if that is public, and what its intervals rest on."""
+
+    answers: list[Answers]
+    sizes: list[int | None]
+    ranks: list[MeasuredRanks | None]
+    member: int | None = None
+    """The member of a family of grids that serves all groups."""
+
+
 @dataclass(frozen=True)
 class _GroupDraw:
     """One mechanism for all groups, built for the size of each."""
@@ -79,8 +90,6 @@ class _GroupDraw:
     choice: Choice
     domain: Domain = ANYTHING
     """What the declared type of the column can hold."""
-    member: int | None = None
-    """The member of a family of grids, once it was drawn for all groups."""
 
     @classmethod
     def of(cls, job: Job, grid: Grid, domain: Domain = ANYTHING) -> "_GroupDraw":
@@ -115,59 +124,48 @@ class _GroupDraw:
     def build(self, size: int | None) -> Mechanism | Bracketed:
         """The mechanism for one group of a public size."""
         stated = size if size is not None and self.needs_size else self.job.typical_size
-        made = self.job.build(self.choice.mechanism, stated, self.domain)
-        return made if self.member is None else replace(made, member=self.member)  # type: ignore[call-arg]
+        return self.job.build(self.choice.mechanism, stated, self.domain)
 
-    def release(self, records: Groups | SortedView, sizes: Ints | None) -> GroupAnswers:
-        """The answers of some groups, and their sizes as far as these are public."""
-        if isinstance(records, Groups):
-            return self.release_groups(records, sizes, self.job.bits)
-        size = None if sizes is None else int(sizes[0])
-        return self._release_one(records, size, self.job.bits)
-
-    def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
-        """The same for groups in memory.
+    def release(self, groups: GroupedRecords, sizes: Ints | None, bits: Bits) -> GroupAnswers:
+        """The answers of all groups, and their sizes as far as these are public.
 
         Under add-remove neighbors `sizes` are public numbers; without them every group buys its
         own.
         """
-        if self.draw_groups is not None:
-            return self.draw_groups(self.build(None), groups, sizes, bits)
-        each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
+        if self.draw_groups is None:
+            return self._release_one_by_one(groups, sizes, bits)
+        drawing = self.draw_groups(self.build(None), groups, sizes, bits)
+        portions = (drawing.draw(*portion, bits) for portion in groups.portions())
+        answers = [answer for portion in portions for answer in portion]
+        return GroupAnswers(answers, drawing.sizes.tolist(), [None] * len(answers), drawing.member)
+
+    def _release_one_by_one(
+        self, groups: GroupedRecords, sizes: Ints | None, bits: Bits
+    ) -> GroupAnswers:
         released = [
-            self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
+            self._release_one(portion.view(group), None if sizes is None else sizes[place], bits)
+            for places, portion in groups.portions()
+            for group, place in enumerate(places)
         ]
-        return GroupAnswers(
-            [answers for one in released for answers in one.answers],
-            [size for one in released for size in one.sizes],
-            ranks=[ranks for one in released for ranks in one.ranks or [None]],
-        )
+        answers, shown, ranks = zip(*released, strict=True) if released else ((), (), ())
+        return GroupAnswers(list(answers), list(shown), list(ranks))
 
-    def _release_one(self, view: SortedView, size: int | None, bits: Bits) -> GroupAnswers:
-        """The answers of one group, its public size, and the member of a family for all others.
+    def _release_one(
+        self, view: SortedView, stated: Any, bits: Bits
+    ) -> tuple[Answers, int | None, MeasuredRanks | None]:
+        """The answers of one group, its public size, and what its intervals rest on.
 
-        The size is given, counted under swap neighbors, or bought. Groups that could be drawn side
-        by side have the law that they have there, so they buy one even if they could do without.
+        The size is given, counted under swap neighbors, or bought.
         """
+        size = None if stated is None else int(stated)
         mechanism: Any = self.build(size)
-        protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
-        if self.draw_groups is not None and protected and size is None:
-            mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
-        if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
-            size = release.provenance["size"]
-            return GroupAnswers([release.values], [size], ranks=[release.ranks])
-        drawn: Any = release.provenance["grid"]
-        member = drawn.get("member", {}).get("index", self.member)
+        if isinstance(mechanism, Bracketed):
+            return release.values, release.provenance["size"], release.ranks
         if size is None:
+            protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
             size = release.provenance.get("size") if protected else mechanism.counted(view)
-        return GroupAnswers([release.values], [size], member)
-
-    def describe(self, grid: Grid) -> dict[str, object]:
-        """The grid of the answers as plain values."""
-        if self.member is None or not isinstance(grid, GridFamily):
-            return grid.describe()
-        return grid.describe_member(self.member)
+        return release.values, size, None
 
     def shares(self) -> dict[str, object]:
         """What the keys, the sizes of groups, and measured ranks are paid with."""
@@ -197,7 +195,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
     extremes = None if sizes is None else np.array([sizes.min(), sizes.max()])
     groups = Groups.of(grid, nobody, nobody, 1 if extremes is None else len(extremes))
-    draw.release_groups(groups, extremes, random.Random(0))
+    draw.release(groups, extremes, random.Random(0))
 
 
 @np.errstate(all="ignore")
@@ -207,21 +205,15 @@ def draw(
     """One release of all groups."""
     column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid, source.domain)
     columns = grouping.columns
-    with grouped_rows(
+    rows = grouped_rows(
         table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
-    ).pinned() as rows:
-        codes, sizes = _groups(job, grouping, rows)
-        answers: list[Any] = [None] * len(codes)
-        shown, ranks = answers.copy(), answers.copy()
-        for places, records in rows.portions(codes, grid, missing):
-            portion = drawing.release(records, None if sizes is None else sizes[places])
-            drawing = replace(drawing, member=portion.member)
-            measured = portion.ranks or [None] * len(portion.answers)
-            drawn = zip(portion.answers, portion.sizes, measured, strict=True)
-            for place, (answer, size, measure) in zip(places.tolist(), drawn, strict=True):
-                answers[place], shown[place] = _ordered(job, answer), size
-                ranks[place] = measure
-    least = job.min_size
+    )
+    with rows.pinned() as still:
+        codes, sizes = _groups(job, grouping, still)
+        with still.records(codes, grid, missing) as groups:
+            drawn = drawing.release(groups, sizes, job.bits)
+    shown: list[Any] = drawn.sizes
+    least, order = job.min_size, _order(job)
     kept = [i for i, size in enumerate(shown) if least is None or size >= least]
     sizes_shown = [shown[i] for i in kept]
     private = entropy.is_private(job.bits)
@@ -231,15 +223,15 @@ def draw(
         keys=tuple(read([codes[i] for i in kept], columns.types)),
         key_types=columns.types,
         q=job.q,
-        values=tuple(answers[i] for i in kept),
-        ranks=None if job.intervals is None else tuple(ranks[i] for i in kept),
+        values=tuple(_in_order(drawn.answers[i], order) for i in kept),
+        ranks=None if job.intervals is None else tuple(drawn.ranks[i] for i in kept),  # type: ignore[misc]
         guarantee=promise if private else None,
         mechanism=drawing.choice.mechanism,
         type=grid.kind.name,
         note="" if private else entropy.SEEDED_NOTE,
         provenance={
             "budget": promise.to_dict(),
-            "grid": drawing.describe(grid),
+            "grid": _described(grid, drawn.member),
             **job.units.provenance,
             **drawing.shares(),
             "choice": drawing.choice.why,
@@ -256,13 +248,28 @@ def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[K
     if rows.listed_codes is not None:
         return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
-    counts = np.array(list(rows.counts.values()), dtype=np.int64)
+    counts = np.array([count for count, _ in rows.counts.values()], dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)
     codes = list(rows.counts)
     return [codes[group] for group in released.tolist()], sizes
 
 
-def _ordered(job: Job, answer: Sequence[Any]) -> tuple[Any, ...]:
-    """Answers of the distinct quantiles, ascending, in the order asked for."""
+def _described(grid: Grid, member: int | None) -> dict[str, object]:
+    """The grid of the answers as plain values."""
+    if member is None or not isinstance(grid, GridFamily):
+        return grid.describe()
+    return grid.describe_member(member)
+
+
+def _order(job: Job) -> tuple[int, ...] | None:
+    """The places, among answers of the distinct quantiles, of the quantiles as asked for.
+
+    None if both are the same.
+    """
     places = {q: i for i, q in enumerate(sorted(set(job.q)))}
-    return tuple(answer[places[q]] for q in job.q)
+    order = tuple(places[q] for q in job.q)
+    return None if order == tuple(range(len(places))) else order
+
+
+def _in_order(answer: Answers, order: tuple[int, ...] | None) -> Answers:
+    return answer if order is None else tuple(answer[place] for place in order)

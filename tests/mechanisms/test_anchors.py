@@ -12,7 +12,7 @@ import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, family_of
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.joint_exp import ANCHORS, JointExp
-from dpquantiles.mechanisms.joint_exp_groups import draw_side_by_side
+from dpquantiles.mechanisms.joint_exp_groups import SideBySide
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import ArrayView, WindowView
 
@@ -103,6 +103,7 @@ def test_groups_have_anchors_too() -> None:
     groups = Groups.of(FAMILY, np.arange(1000) % 2, FAMILY.encode(LATENCIES), 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joint_exp_groups, "draw_groups", spy)
-        answers = draw_side_by_side(joint(0.999), groups, None, random.Random(2)).answers
+        bits = random.Random(2)
+        answers = SideBySide.of(joint(0.999), groups, None, bits).draw(range(2), groups, bits)
     assert seen == [(0.999, *ANCHORS)]
     assert [len(answer) for answer in answers] == [1, 1]

@@ -204,7 +204,7 @@ def test_few_records_and_many_quantiles_get_a_tree() -> None:
     assert choice.choose(PureDP(epsilon=1.0), 100, 1000, FINE).mechanism == "fitted"
     fitted = Fitted(q=q, budget=PureDP(epsilon=1.0))
     for lumpy in (False, True):
-        assert fitted.chosen(FINE.size, lumpy=lumpy, size=1000).name == "adaptive_tree"
+        assert fitted.chosen(FINE, lumpy=lumpy, size=1000).name == "adaptive_tree"
 
 
 def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpquantiles.cli.arguments import PRINTED
+from dpquantiles.cli.destinations import PRINTED
 from dpquantiles.intervals import SUBJECTS
 from dpquantiles.kinds import BY_NAME
 from dpquantiles.mechanisms import MECHANISMS

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from dpquantiles import require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import require, written
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import named
 from dpquantiles.planner.choice import AUTO, answers, choose
 from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
@@ -16,11 +15,7 @@ from dpquantiles.planner.plans import Plan, planned
 from dpquantiles.planner.reference import SHAPES, reference
 from dpquantiles.present import plans
 from dpquantiles.privacy import Neighbors
-from dpquantiles.sources.cells import parse
-from dpquantiles.written import grid_for, value
-
-GUESSED = ("int", "float", "date", "datetime", "timedelta")
-"""The types that the spelling of bounds may tell, in the order in which they are tried."""
+from dpquantiles.written import stated_grid, value
 
 Size = Annotated[str, option("--size", "N", "How many records: 10000, 1e6.", options.DATA)]
 Data = Annotated[
@@ -94,16 +89,16 @@ def plan(
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)
-    quantiles = arguments.quantiles(",".join(q))
-    n = require.count(minimum=1, size=arguments.whole("size", size))
+    quantiles = written.quantiles(",".join(q))
+    n = require.count(minimum=1, size=written.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
     part = None if spread is None else _spread(spread, grid)
     if rank_error is not None:
         epsilon = _enough(
             rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part, source
         )
-    budget = arguments.budget(epsilon, delta, rho, neighbors)
-    beside = arguments.intervals(intervals, intervals_of)
+    budget = written.budget(epsilon, delta, rho, neighbors)
+    beside = written.intervals(intervals, intervals_of)
     place = require.choice(READING, source=source)
     chosen = choose(budget, answers(quantiles, beside), n, grid, place)
     result = planned(budget, quantiles, reference(data, n, grid, part), n, beside, chosen=chosen)
@@ -132,24 +127,10 @@ def show(
     screen.result("\n".join(lines))
 
 
-def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
-    """The grid of a column, from public parameters alone."""
-    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    return grid_for(named(name), bounds, resolution)
-
-
-def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a number with a point is not an int."""
-    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
-    if name == "int" and any("." in text for text in texts):
-        return False
-    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
-
-
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
         return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
-    return arguments.number("spread", text, "0.5")
+    return written.number("spread", text, "0.5")
 
 
 def _enough(
@@ -169,10 +150,10 @@ def _enough(
     if epsilon is not None or rho is not None:
         raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
     enough = epsilon_for(
-        rank_error=arguments.number("rank_error", rank_error, "0.01"),
+        rank_error=written.number("rank_error", rank_error, "0.01"),
         size=size,
         q=q,
-        delta=None if delta is None else arguments.number("delta", delta, "1e-6"),
+        delta=None if delta is None else written.number("delta", delta, "1e-6"),
         grid=grid,
         neighbors=require.choice(Neighbors, neighbors=neighbors),
         data=require.choice(SHAPES, data=data),

@@ -9,14 +9,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
-from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
@@ -28,7 +27,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import Groups
+from dpquantiles.views import GroupedRecords, Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16
@@ -49,37 +48,58 @@ USUAL = 1000
 Answers = tuple[Any, ...]
 
 
-class GroupAnswers(NamedTuple):
-    """The answers of every group, and its size if that is public."""
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """JointExp for all groups of a release, which are drawn portion by portion."""
 
-    answers: list[Answers]
-    sizes: list[int | None]
-    member: int | None = None
-    """The member of a family of grids that serves these groups, and all others."""
-    ranks: list[MeasuredRanks | None] | None = None
-    """What the intervals of every group rest on, if there are any."""
+    mechanism: JointExp
+    answered: int
+    """How many quantiles were requested. Others may follow, as anchors."""
+    sizes: Ints
+    """The public size of each group."""
+
+    @classmethod
+    def of(
+        cls, mechanism: JointExp, groups: GroupedRecords, sizes: Ints | None, bits: Bits
+    ) -> Self:
+        """Under add-remove, sizes are given or every group buys its own."""
+        drawing = mechanism
+        if mechanism.neighbors is Neighbors.SWAP:
+            sizes = groups.n if groups.missing is None else groups.n + groups.missing
+        elif sizes is None:
+            count, drawing = mechanism.priced()
+            n = groups.n
+            sizes = count.draw_all(n, bits) if len(n) else np.zeros(0, dtype=np.int64)
+        drawing = _sized(drawing, USUAL).anchored(USUAL, groups.grid)
+        if isinstance(groups.grid, GridFamily) and drawing.member is None:
+            which = evidence(len(sizes))
+            member = draw_member(drawing, groups.some(which), sizes[which], bits)
+            drawing = replace(drawing, member=member)
+        return cls(drawing, len(mechanism.q), sizes)
+
+    @property
+    def member(self) -> int | None:
+        """The member of a family of grids that serves all groups."""
+        return self.mechanism.member
+
+    def draw(self, places: range, groups: Groups, bits: Bits) -> list[Answers]:
+        """The answers of some groups, which have these places among all."""
+        sizes = self.sizes[places.start : places.stop]
+        answers = draw_groups(self.mechanism, groups, sizes, bits)
+        if len(self.mechanism.q) == self.answered:
+            return answers
+        return [answer[: self.answered] for answer in answers]
 
 
-GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
+def evidence(count: int) -> Ints:
+    """Which of so many groups choose the member: evenly spaced ones, in the order of the keys.
+
+    Public positions, because the records must not decide which groups tell the range.
+    """
+    return np.unique(np.linspace(0, count - 1, min(EVIDENCE, count)).astype(np.int64))
 
 
-def draw_side_by_side(
-    mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
-) -> GroupAnswers:
-    """One draw per group; under add-remove, sizes are given or every group buys its own."""
-    drawing = mechanism
-    if mechanism.neighbors is Neighbors.SWAP:
-        sizes = groups.n if groups.missing is None else groups.n + groups.missing
-    elif sizes is None:
-        count, drawing = mechanism.priced()
-        sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    member, drawing = mechanism.member, _sized(drawing, USUAL).anchored(USUAL, groups.grid)
-    if isinstance(groups.grid, GridFamily) and member is None:
-        member = draw_member(drawing, groups, sizes, bits)
-    answers = draw_groups(replace(drawing, member=member), groups, sizes, bits)
-    if len(drawing.q) > len(mechanism.q):
-        answers = [answer[: len(mechanism.q)] for answer in answers]
-    return GroupAnswers(answers, sizes.tolist(), member)
+GroupDraws = Callable[[Any, GroupedRecords, Ints | None, Bits], SideBySide]
 
 
 @np.errstate(all="ignore")
@@ -88,10 +108,8 @@ def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     family: GridFamily = groups.grid  # type: ignore[assignment]
     public = family.log_weights(len(mechanism.q))
     weights = public.copy()
-    spaced = np.unique(np.linspace(0, len(groups) - 1, min(EVIDENCE, len(groups))).astype(np.int64))
-    for group in spaced.tolist():
-        law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
-        weights += law.log_weights - public
+    for group, size in enumerate(sizes.tolist()):
+        weights += _sized(mechanism, size).law(groups.view(group)).log_weights - public
     return draws.weighted(bits, weights, Logarithms())
 
 
@@ -106,6 +124,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     """
     setting, answered = _shared(mechanism, groups)
     together = _pass_together(setting, groups.n)
+    groups = groups.gathered(together)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)

@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, draw_side_by_side
+from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, SideBySide
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
@@ -147,7 +147,7 @@ for _built_in in (
         most=MOST_ANSWERS,
         most_planned=400,
         concentrated_rate=_joint_rate,
-        draw_groups=draw_side_by_side,
+        draw_groups=SideBySide.of,
     ),
     Registration(
         mechanism=RecursiveJointExp,

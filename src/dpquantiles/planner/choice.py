@@ -131,10 +131,18 @@ def _cheap(cost: dict[str, float]) -> list[str]:
 
 def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) -> float | None:
     """The rank error to expect on the least suitable records, if the table has the mechanism."""
+    errors = table_errors(name, budget, m, size, grid)
+    return None if errors is None else max(errors.values())
+
+
+def table_errors(
+    name: str, budget: Guarantee, m: int, size: int, grid: Grid
+) -> dict[str, float] | None:
+    """The rank errors of the table on smooth, clustered and tied records, if it has them."""
     if name not in tables.CANDIDATES:
         return None
     errors = _errors(name, budget, m, size, tables.grid_name(grid))
-    return min(max(errors.values()), float(size))
+    return {data: min(error, float(size)) for data, error in errors.items()}
 
 
 def _reason(
@@ -145,9 +153,9 @@ def _reason(
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
     quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
-    smooth, clustered, tied = (f"{errors[data][name]:.2g}" for data in tables.DATA)
+    smooth, clustered, tied = (digits(errors[data][name]) for data in tables.DATA)
     others = ", ".join(
-        f"{other} {error:.2g}"
+        f"{other} {digits(error)}"
         for other, error in errors["smooth"].items()
         if other != name and math.isfinite(error)
     )
@@ -155,6 +163,11 @@ def _reason(
         f"expected rank error {smooth} for {quantiles} of {records} if smooth, "
         f"{clustered} if clustered, {tied} if tied; if smooth, others: {others}"
     )
+
+
+def digits(error: float) -> str:
+    """Two significant digits, without an exponent."""
+    return f"{float(f'{error:.2g}'):,.10g}"
 
 
 @lru_cache(maxsize=4096)

@@ -191,8 +191,7 @@ def planned(
     for name, registered in registry.REGISTERED.items():
         reason = unsuited(registered, budget, m)
         if not reason:
-            others = min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
-            draws = None if name == chosen.mechanism else others
+            draws = None if name == chosen.mechanism else other_draws(registered, m)
             try:
                 estimates.append(estimate(name, budget, q, view, draws, intervals, sized=sized))
                 continue
@@ -223,6 +222,11 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
         return default_grid(REAL, None, resolution)
     stated = UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
     return stated if resolution is not None else default_grid(stated.kind, bounds)
+
+
+def other_draws(registered: Registration, m: int) -> int:
+    """How many draws a mechanism gets that auto does not choose."""
+    return min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
 
 
 def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:

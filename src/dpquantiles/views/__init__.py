@@ -5,17 +5,16 @@ from dpquantiles.views.array import (
     MISSING_POLICIES,
     ArrayView,
     FilledView,
-    Groups,
     SortedSteps,
     filled,
     is_dropped,
     stand_in,
 )
+from dpquantiles.views.groups import GroupedRecords, Groups
+from dpquantiles.views.parts import PartView, ReadAhead
 from dpquantiles.views.protocol import (
     Demand,
     Limits,
-    PartView,
-    ReadAhead,
     SortedView,
     WindowView,
     copied,
@@ -30,6 +29,7 @@ __all__ = [
     "ArrayView",
     "Demand",
     "FilledView",
+    "GroupedRecords",
     "Groups",
     "Limits",
     "PartView",
