@@ -19,6 +19,7 @@ from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import joint_exp, joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.privacy import PureDP
 from dpquantiles.views import Groups
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
@@ -370,3 +371,70 @@ def test_mutants_of_the_ends_are_caught(
     mutate(monkeypatch, function, old, new)
     with pytest.raises(AssertionError):
         test_the_walks_draw_the_law((0.3, 0.9), "add-remove", (0, 3, 3, 4), 7, 2, monkeypatch)
+
+
+class Scanned:
+    """Groups that are never fetched together: each is a view, and a portion, of its own."""
+
+    missing = None
+
+    def __init__(self, groups: Groups) -> None:
+        self.grid, self.n, self._groups = groups.grid, groups.n, groups
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def views(self, which: Ints) -> Iterator[Any]:
+        return self._groups.views(which)
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        nothing, no_end = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for place in range(len(self._groups)):
+            apart = {0: self._groups.view(place)}
+            yield np.array([place]), Groups(self.grid, nothing, no_end, apart=apart)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("stated", [True, False])
+def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: bool) -> None:
+    """Sizes and the member are drawn for all groups, and anchors follow a public number."""
+    rng = np.random.default_rng(8)
+    grids = family_of(INTEGER, None, None)
+    records = grids.encode(rng.integers(0, 900, 6000))
+    groups = Groups.of(grids, np.repeat(np.arange(40), 150), records, 40)
+    sizes = np.full(40, 140) if stated and neighbors == "add-remove" else None
+    budget = PureDP(epsilon=1.0, neighbors=privacy.Neighbors(neighbors))
+    mechanism = dpq.JointExp(q=(0.98,), budget=budget)
+    members, weights = [], []
+    laws: list[list[Any]] = []
+
+    def draw_law(_law: Any, _bits: Any) -> tuple[int, ...]:
+        laws[-1].append((_law.setting, _law.geometry.targets.tolist(), _law.grid))
+        return (0,) * len(_law.order)
+
+    def draw_weighted(_bits: Any, logs: Any, _algebra: Any) -> int:
+        weights.append(logs)
+        return 7
+
+    for read in (groups, Scanned(groups)):
+        laws.append([])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(draws, "weighted", draw_weighted)
+            patch.setattr(joint_exp_groups, "_pass_together", lambda _, n: np.zeros(len(n), bool))
+            patch.setattr(JointExpLaw, "draw", draw_law)
+            made = joint_exp_groups.draw_side_by_side(mechanism, read, sizes, random.Random(1))
+        members.append((made.member, made.sizes))
+    assert members[0] == members[1]
+    assert members[0][0] == 7
+    assert np.array_equal(*weights)
+    assert len(laws[0]) == 40
+    assert laws[0] == laws[1]
+
+
+@pytest.mark.parametrize(("count", "found"), [(0, 0), (1, 1), (5, 5), (32, 32), (5000, 32)])
+def test_the_groups_that_choose_a_member_are_spread_over_all_keys(count: int, found: int) -> None:
+    which = joint_exp_groups.evidence(count)
+    assert len(which) == found
+    if count > 1:
+        assert which[[0, -1]].tolist() == [0, count - 1]
+        assert np.diff(which).max() <= -(-count // 31)

@@ -60,7 +60,7 @@ def _missing(job: Job, column: GriddedColumn | None) -> str:
     policy = job.missing if column is None else column.stated_missing
     if not job.data.is_text:
         return words.missing(policy)
-    sentence = words.cells("value of its type" if column is None else column.grid.kind.name, policy)
+    sentence = words.cells("" if column is None else column.grid.kind.name, policy)
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 

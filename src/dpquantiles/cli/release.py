@@ -1,15 +1,11 @@
 """`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
-
 from dpquantiles import entropy, written
-from dpquantiles.cli import csv_options, destinations, options, screen
+from dpquantiles.cli import csv_options, destinations, options, progress, screen
 from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
@@ -24,9 +20,6 @@ from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
 from dpquantiles.sources.named import Dialect, Named
 from dpquantiles.sources.source import Opened
-
-DELAY, PERIOD = 1.0, 0.1
-"""The seconds before a progress bar appears, and between two updates."""
 
 
 def release(
@@ -154,33 +147,5 @@ def _reading(opened: Opened, data: Named, source: Piped | None) -> Iterator[None
     if source is not None:
         source.read_rest()
     percent = None if opened.table is None else opened.table.percent
-    with scanning(percent, data.size().bytes):
+    with progress.reading(percent, data.size().bytes):
         yield
-
-
-@contextmanager
-def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
-    """While the block runs, show the engine's progress, in bytes if their number is known."""
-    if percent is None or not screen.shows_progress():
-        yield
-        return
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(percent, size, done), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-
-
-def _watch(percent: Callable[[], float], size: int | None, done: threading.Event) -> None:
-    if done.wait(DELAY):
-        return
-    amount = DownloadColumn() if size else TaskProgressColumn()
-    columns = (TextColumn("reading"), BarColumn(), amount)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=size or 100)
-        while not done.wait(PERIOD):
-            part = min(max(percent(), 0.0), 100.0)
-            bar.update(task, completed=part * (size or 100) / 100)

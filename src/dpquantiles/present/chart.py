@@ -18,6 +18,9 @@ WIDTH, PLOT_HEIGHT, RIGHT = 440, 178, 16
 CHARACTER, LINE_HEIGHT = 6.3, 14
 """The approximate size of a character of a label."""
 
+LINE = int((WIDTH - 16) / CHARACTER)
+"""The most characters of a line of text below the plot."""
+
 LONGEST_NAME = 36
 """The most characters of a name in a picture; longer ones end in dots."""
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present import pictures
-from dpquantiles.present.releases import Shown, columns
-from dpquantiles.present.words import coverage, exact, labels, missing, promise, quantile
+from dpquantiles.present.releases import Shown, columns, covered, keys
+from dpquantiles.present.words import exact, labels, missing, promise, quantile
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Answers, Description, GroupedRelease, Release
 from dpquantiles.version import __version__
@@ -94,7 +94,7 @@ def _answers(result: Shown) -> Element:
     both = SubElement(section, "div", {"class": "answers"})
     if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
         both.append(pictures.element(result))
-    both.append(_table(columns(result, most=MOST_ROWS)))
+    both.append(_table(columns(result, most=MOST_ROWS), keys(result)))
     more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
     if more > 0:
         _say(section, f"{more:,} more groups are in the JSON and CSV files.", "small")
@@ -146,8 +146,8 @@ def _suspected(before: float, epsilon: float) -> float:
 
 def _accuracy(result: Shown) -> Element:
     section = _section("How accurate it is")
-    if isinstance(result, Release) and result.ranks is not None:
-        _say(section, coverage(result.ranks.requested))
+    for sentence in [] if isinstance(result, Description) else covered(result):
+        _say(section, sentence)
     parts = result.releases if isinstance(result, Description) else {"": result}
     for name, part in parts.items():
         expected, size = part.provenance.get("expected"), part.provenance.get("size")
@@ -277,15 +277,16 @@ def _say(section: Element, words: str, style: str = "") -> None:
     SubElement(section, "p", {"class": style} if style else {}).text = words
 
 
-def _table(shown: Mapping[str, Sequence[str]]) -> Element:
+def _table(shown: Mapping[str, Sequence[str]], keys: int = 1) -> Element:
     box = Element("div", {"class": "scroll"})
     table = SubElement(box, "table")
     head = SubElement(SubElement(table, "thead"), "tr")
-    for title in shown:
-        SubElement(head, "th").text = title
+    sides = [{"class": "key"}] * keys + [{}] * (len(shown) - keys)
+    for title, side in zip(shown, sides, strict=True):
+        SubElement(head, "th", side).text = title
     body = SubElement(table, "tbody")
     for row in zip(*shown.values(), strict=True):
         line = SubElement(body, "tr")
-        for cell in row:
-            SubElement(line, "td").text = cell
+        for cell, side in zip(row, sides, strict=True):
+            SubElement(line, "td", side).text = cell
     return box

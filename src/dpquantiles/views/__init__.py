@@ -3,6 +3,7 @@
 from dpquantiles.views.array import (
     DROP,
     MISSING_POLICIES,
+    AnyGroups,
     ArrayView,
     FilledView,
     Groups,
@@ -11,11 +12,10 @@ from dpquantiles.views.array import (
     is_dropped,
     stand_in,
 )
+from dpquantiles.views.parts import PartView, ReadAhead
 from dpquantiles.views.protocol import (
     Demand,
     Limits,
-    PartView,
-    ReadAhead,
     SortedView,
     WindowView,
     copied,
@@ -27,6 +27,7 @@ from dpquantiles.views.protocol import (
 __all__ = [
     "DROP",
     "MISSING_POLICIES",
+    "AnyGroups",
     "ArrayView",
     "Demand",
     "FilledView",
