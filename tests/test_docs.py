@@ -63,3 +63,13 @@ def test_every_language_is_known() -> None:
         languages = {name for name, _ in BLOCK.findall(page.read_text("utf-8"))}
         known = {"python", "console", "text", *(["sh"] if page.name == "five_jobs.md" else [])}
         assert languages <= known, page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_is_wrapped(page: Path) -> None:
+    """Tables, code and addresses may be long; sentences are not."""
+    prose = re.sub(
+        r"^( *)```.*?^\1```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    long = [line for line in prose.splitlines() if len(line) > 110 and line.count(" ") > 2]
+    assert [line for line in long if not re.match(r"\s*(\||>|options:|<)", line)] == []
