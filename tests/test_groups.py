@@ -335,9 +335,11 @@ def test_thousands_of_groups() -> None:
 
 def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, and a group that is larger than that by scans: the answers stay good."""
-    from dpquantiles.sources import groups
+    from dpquantiles.sources import group_scans
+    from dpquantiles.views import array
 
-    monkeypatch.setattr(groups, "MOST_ROWS", 1100)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 1100)
+    monkeypatch.setattr(array, "PORTION", 1100)
     data = pl.concat([pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).filter(pl.col("age") > 60)])
     for neighbors in ("swap", "add-remove"):
         release = ask(data.lazy(), keys=["Devon", *COUNTIES[:2], "No"], neighbors=neighbors)
@@ -345,6 +347,44 @@ def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> No
             assert abs(release[county].value - CENTER[county]) <= 3
         assert len(release["No"].values) == 1
     assert ask(data.lazy()).provenance["sizes"] == ask(data).provenance["sizes"]
+
+
+@pytest.mark.parametrize("last", [5, 6, 11])
+def test_a_record_does_not_decide_which_groups_choose_the_grid(
+    last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of records decides how groups are read, and is protected."""
+    from dpquantiles.mechanisms import joint_exp_groups
+    from dpquantiles.sources import group_scans
+
+    seen: list[Any] = []
+
+    def spy(mechanism: Any, records: Any, sizes: Any, bits: Any) -> int:
+        views = records.views(joint_exp_groups.evidence(len(records)))
+        seen.append((mechanism.q, sizes.tolist(), [view.n for view in views]))
+        return original(mechanism, records, sizes, bits)
+
+    original = joint_exp_groups.draw_member
+    monkeypatch.setattr(joint_exp_groups, "draw_member", spy)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
+    data = pl.LazyFrame({"g": ["a"] * 5 + ["b"] * last, "v": [1] * 5 + [10**9] * last})
+    options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b"], "epsilon": 1}
+    made: Any = dpq.median(data, **options, neighbors="add-remove", size=5, rng=random.Random(1))
+    assert seen == [((0.5,), [5, 5], [5, last])]
+    assert made.provenance["grid"]["member"]["index"] == 1654
+
+
+@pytest.mark.parametrize("name", ["fitted", "joint_exp", "ind_exp"])
+def test_large_groups_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every group is scanned where it is, on the grid of the column's type."""
+    from dpquantiles.sources import group_scans
+
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
+    data = pl.LazyFrame({"g": ["a", "b", "c"] * 100, "v": np.arange(300)})
+    options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b", "c"], "epsilon": 1}
+    made: Any = dpq.median(data, **options, mechanism=name, rng=random.Random(1))  # type: ignore[call-overload]
+    assert len(made) == len(made.values) == 3
+    assert ("member" in made.provenance["grid"]) == (name == "joint_exp")
 
 
 def test_a_csv_column_is_not_grouped_by_itself(tmp_path: Path) -> None:
@@ -402,8 +442,33 @@ def test_small_groups_are_hidden_by_their_sizes() -> None:
     assert dpq.GroupedRelease.from_json(nobody.to_json()) == nobody
 
 
+@pytest.mark.parametrize("name", ["joint_exp", "paper_joint_exp"])
+def test_how_many_groups_are_shown_decides_no_field(name: str) -> None:
+    """Keys that were found may be none; the fields of a release follow from public numbers."""
+    told = []
+    for rows in (1, 400):
+        data = pl.DataFrame({"g": ["a"] * rows, "v": [5.0] * rows})
+        options: dict[str, Any] = {"column": "v", "by": "g", "keys": "private", "delta": 1e-9}
+        options |= {"neighbors": "add-remove", "epsilon": 1, "bounds": (0.0, 9.0)}
+        made: Any = dpq.median(data, **options, mechanism=name, rng=random.Random(2))  # type: ignore[call-overload]
+        assert len(made) == (rows > 1)
+        told.append(made.provenance.keys())
+    assert told[0] == told[1]
+
+
 def test_small_groups_look_less_trustworthy() -> None:
     table = pl.DataFrame({"x": np.arange(1010) % 100, "g": ["large"] * 1000 + ["small"] * 10})
     made = dpq.median(table, column="x", by="g", keys=["large", "small"], epsilon=1)
     large, small = made.to_frame("polars")["expected_error"]
     assert large < 0.05 < small <= 1
+
+
+def test_bought_sizes_give_no_warning() -> None:
+    """A warning counts groups and names sizes, so it speaks of public sizes alone."""
+    table = pl.DataFrame({"x": [1, 2, 3], "g": ["a", "a", "b"]})
+    options: dict[str, Any] = {"column": "x", "by": "g", "keys": ["a", "b"], "epsilon": 1}
+    assert "warnings" in dpq.median(table, **options).provenance
+    assert "warnings" in dpq.median(table, **options, neighbors="add-remove", size=2).provenance
+    for seed in range(5):
+        made = dpq.median(table, **options, neighbors="add-remove", rng=random.Random(seed))
+        assert "warnings" not in made.provenance

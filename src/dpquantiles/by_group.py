@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ from dpquantiles.mechanisms.joint_exp_groups import GroupAnswers, GroupDraws
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
-from dpquantiles.results import GroupedRelease, Key
+from dpquantiles.results import GroupedRelease, Key, Release
 from dpquantiles.sources.groups import GroupedRows, grouped_rows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import Groups, SortedView
+from dpquantiles.views import AnyGroups, Groups, SortedView
 from dpquantiles.views.protocol import Ints
 
 
@@ -79,8 +80,6 @@ class _GroupDraw:
     choice: Choice
     domain: Domain = ANYTHING
     """What the declared type of the column can hold."""
-    member: int | None = None
-    """The member of a family of grids, once it was drawn for all groups."""
 
     @classmethod
     def of(cls, job: Job, grid: Grid, domain: Domain = ANYTHING) -> "_GroupDraw":
@@ -115,18 +114,10 @@ class _GroupDraw:
     def build(self, size: int | None) -> Mechanism | Bracketed:
         """The mechanism for one group of a public size."""
         stated = size if size is not None and self.needs_size else self.job.typical_size
-        made = self.job.build(self.choice.mechanism, stated, self.domain)
-        return made if self.member is None else replace(made, member=self.member)  # type: ignore[call-arg]
+        return self.job.build(self.choice.mechanism, stated, self.domain)
 
-    def release(self, records: Groups | SortedView, sizes: Ints | None) -> GroupAnswers:
-        """The answers of some groups, and their sizes as far as these are public."""
-        if isinstance(records, Groups):
-            return self.release_groups(records, sizes, self.job.bits)
-        size = None if sizes is None else int(sizes[0])
-        return self._release_one(records, size, self.job.bits)
-
-    def release_groups(self, groups: Groups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
-        """The same for groups in memory.
+    def release(self, groups: AnyGroups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
+        """The answers of all groups, and their sizes as far as these are public.
 
         Under add-remove neighbors `sizes` are public numbers; without them every group buys its
         own.
@@ -134,40 +125,27 @@ class _GroupDraw:
         if self.draw_groups is not None:
             return self.draw_groups(self.build(None), groups, sizes, bits)
         each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
-        released = [
-            self._release_one(groups.view(group), size, bits) for group, size in enumerate(each)
-        ]
+        portions = (records.views(np.arange(len(records))) for _, records in groups.portions())
+        one_by_one = zip(chain.from_iterable(portions), each, strict=True)
+        released = [self._release_one(view, size, bits) for view, size in one_by_one]
         return GroupAnswers(
-            [answers for one in released for answers in one.answers],
-            [size for one in released for size in one.sizes],
-            ranks=[ranks for one in released for ranks in one.ranks or [None]],
+            [release.values for release, _ in released],
+            [size for _, size in released],
+            ranks=[release.ranks for release, _ in released],
         )
 
-    def _release_one(self, view: SortedView, size: int | None, bits: Bits) -> GroupAnswers:
-        """The answers of one group, its public size, and the member of a family for all others.
-
-        The size is given, counted under swap neighbors, or bought. Groups that could be drawn side
-        by side have the law that they have there, so they buy one even if they could do without.
-        """
+    def _release_one(
+        self, view: SortedView, size: int | None, bits: Bits
+    ) -> tuple[Release, int | None]:
+        """The answers of one group and its public size: given, counted under swap, or bought."""
         mechanism: Any = self.build(size)
-        protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
-        if self.draw_groups is not None and protected and size is None:
-            mechanism = mechanism.bought(view, bits)
         release = mechanism.release(view, bits)
         if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
-            size = release.provenance["size"]
-            return GroupAnswers([release.values], [size], ranks=[release.ranks])
-        drawn: Any = release.provenance["grid"]
-        member = drawn.get("member", {}).get("index", self.member)
+            return release, release.provenance["size"]
         if size is None:
+            protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
             size = release.provenance.get("size") if protected else mechanism.counted(view)
-        return GroupAnswers([release.values], [size], member)
-
-    def describe(self, grid: Grid) -> dict[str, object]:
-        """The grid of the answers as plain values."""
-        if self.member is None or not isinstance(grid, GridFamily):
-            return grid.describe()
-        return grid.describe_member(self.member)
+        return release, size
 
     def shares(self) -> dict[str, object]:
         """What the keys, the sizes of groups, and measured ranks are paid with."""
@@ -197,7 +175,7 @@ def check_drawable(job: Job, grouping: Grouping, grid: Grid) -> None:
     sizes = np.zeros(1, dtype=np.int64) if selects else grouping.sizes
     extremes = None if sizes is None else np.array([sizes.min(), sizes.max()])
     groups = Groups.of(grid, nobody, nobody, 1 if extremes is None else len(extremes))
-    draw.release_groups(groups, extremes, random.Random(0))
+    draw.release(groups, extremes, random.Random(0))
 
 
 @np.errstate(all="ignore")
@@ -211,16 +189,10 @@ def draw(
         table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
     ).pinned() as rows:
         codes, sizes = _groups(job, grouping, rows)
-        answers: list[Any] = [None] * len(codes)
-        shown, ranks = answers.copy(), answers.copy()
-        for places, records in rows.portions(codes, grid, missing):
-            portion = drawing.release(records, None if sizes is None else sizes[places])
-            drawing = replace(drawing, member=portion.member)
-            measured = portion.ranks or [None] * len(portion.answers)
-            drawn = zip(portion.answers, portion.sizes, measured, strict=True)
-            for place, (answer, size, measure) in zip(places.tolist(), drawn, strict=True):
-                answers[place], shown[place] = _ordered(job, answer), size
-                ranks[place] = measure
+        with rows.groups(codes, grid, missing) as groups:
+            drawn = drawing.release(groups, sizes, job.bits)
+    shown: list[Any] = drawn.sizes
+    ranks: list[Any] | None = None if job.intervals is None else drawn.ranks
     least = job.min_size
     kept = [i for i, size in enumerate(shown) if least is None or size >= least]
     sizes_shown = [shown[i] for i in kept]
@@ -231,15 +203,15 @@ def draw(
         keys=tuple(read([codes[i] for i in kept], columns.types)),
         key_types=columns.types,
         q=job.q,
-        values=tuple(answers[i] for i in kept),
-        ranks=None if job.intervals is None else tuple(ranks[i] for i in kept),
+        values=_ordered(job, [drawn.answers[i] for i in kept]),
+        ranks=None if ranks is None else tuple(ranks[i] for i in kept),
         guarantee=promise if private else None,
         mechanism=drawing.choice.mechanism,
         type=grid.kind.name,
         note="" if private else entropy.SEEDED_NOTE,
         provenance={
             "budget": promise.to_dict(),
-            "grid": drawing.describe(grid),
+            "grid": _described(grid, drawn.member),
             **job.units.provenance,
             **drawing.shares(),
             "choice": drawing.choice.why,
@@ -251,18 +223,28 @@ def draw(
     )
 
 
+def _described(grid: Grid, member: int | None) -> dict[str, object]:
+    """The grid of the answers as plain values, with the member that serves all groups, if any."""
+    if member is None or not isinstance(grid, GridFamily):
+        return grid.describe()
+    return grid.describe_member(member)
+
+
 def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
     """The codes of the keys to answer for, and their public sizes where there are any."""
     if rows.listed_codes is not None:
         return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
-    counts = np.array(list(rows.counts.values()), dtype=np.int64)
+    counts = np.array([count for count, _ in rows.counts.values()], dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)
     codes = list(rows.counts)
     return [codes[group] for group in released.tolist()], sizes
 
 
-def _ordered(job: Job, answer: Sequence[Any]) -> tuple[Any, ...]:
+def _ordered(job: Job, answers: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Answers of the distinct quantiles, ascending, in the order asked for."""
-    places = {q: i for i, q in enumerate(sorted(set(job.q)))}
-    return tuple(answer[places[q]] for q in job.q)
+    distinct = sorted(set(job.q))
+    if tuple(distinct) == job.q:
+        return tuple(answers)
+    places = [distinct.index(q) for q in job.q]
+    return tuple(tuple(answer[place] for place in places) for answer in answers)

@@ -35,6 +35,7 @@ from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.count import COUNT_SHARE
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.private_keys import PrivateKeys
+from dpquantiles.mechanisms.told_apart import StepGrid
 from dpquantiles.privacy import (
     ZCDP,
     ApproxDP,
@@ -162,7 +163,7 @@ def _shares() -> Iterator[Case]:
 
 def _taken(fit: Callable[[], fitted.Fitted], points: int, lumpy: bool, size: int) -> Any:
     found = fit()
-    taken = found.chosen(points, lumpy=lumpy, size=size)
+    taken = found.chosen(StepGrid(points), lumpy=lumpy, size=size)
     return found.stages(points), taken, found.part_length(points, size)
 
 

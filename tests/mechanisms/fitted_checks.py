@@ -26,6 +26,7 @@ from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.told_apart import StepGrid
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.require import LARGEST_COUNT
 from dpquantiles.results import Release
@@ -190,7 +191,7 @@ def check_rest() -> None:
                 elif stage is not None:
                     assert Fraction(stage.noise_rate) <= amount(stage)
             for lumpy, size in itertools.product((False, True), (0, 1000, 10**9, LARGEST_COUNT)):
-                taken = mechanism.chosen(WIDE, lumpy=lumpy, size=size)
+                taken = mechanism.chosen(StepGrid(WIDE), lumpy=lumpy, size=size)
                 rest, spent = mechanism.stages(WIDE).answers, taken.guarantee
                 assert (spent.kind, spent.neighbors) == (rest.kind, rest.neighbors)
                 assert amount(spent) <= amount(rest)

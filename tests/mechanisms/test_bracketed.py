@@ -19,12 +19,17 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.data import flight_delays
+from dpquantiles.errors import DemandTooLarge
+from dpquantiles.grid import family_of
 from dpquantiles.intervals import SUBJECTS, Subject
 from dpquantiles.kernels import draws
+from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
+from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureDP
+from dpquantiles.views import ArrayView
 from tests.mechanisms.joint_exp_checks import view_of
 
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
@@ -119,6 +124,32 @@ def test_quantiles_too_close_for_a_mechanism_are_refused_by_public_numbers() -> 
     for data in (np.linspace(-50, 50, 4000), np.zeros(4000)):
         with pytest.raises(ValueError, match=r"^the number of records must be at least"):
             dpq.median(data, epsilon=1.0, mechanism="slice_quantiles", intervals=True)
+
+
+@pytest.mark.parametrize(("m", "epsilon", "size"), [(1, 4.4e-5, 10**6), (9, 3e-4, 10**8)])
+def test_a_bought_size_does_not_decide_about_an_error(
+    m: int, epsilon: float, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More records mean more answers beside the quantiles, and so larger windows."""
+    budget = PureDP(epsilon=epsilon, neighbors=Neighbors.ADD_REMOVE)
+    mechanism = bracketed(budget, q=tuple(k / (m + 1) for k in range(1, m + 1)))
+    grid = family_of(INTEGER, None, None)
+    answering = mechanism._answering(size, mechanism._count()[1])[1]
+    with pytest.raises(DemandTooLarge):
+        answering.demand(0, grid)
+    monkeypatch.setattr(PrivateCount, "draw", lambda *_: size)
+    release = mechanism.release(ArrayView(np.arange(3), grid), random.Random(1))
+    assert len(release.values) == m
+    assert release.ranks is not None
+    assert len(release.ranks.counts) == 1
+
+
+def test_what_no_size_allows_is_refused_before_bits_are_drawn() -> None:
+    budget = PureDP(epsilon=1e-6, neighbors=Neighbors.ADD_REMOVE)
+    bits = random.Random(1)
+    with pytest.raises(DemandTooLarge):
+        bracketed(budget).release(ArrayView(np.arange(3), family_of(INTEGER, None, None)), bits)
+    assert bits.getstate() == random.Random(1).getstate()
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"slice_quantiles"}))

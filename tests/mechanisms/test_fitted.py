@@ -10,13 +10,15 @@ import pytest
 
 from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge
-from dpquantiles.grid import FloatGrid
+from dpquantiles.grid import FloatGrid, family_of
 from dpquantiles.kernels.cells import parts
+from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.told_apart import StepGrid
 from dpquantiles.privacy import Neighbors
 from tests.mechanisms.fitted_checks import (
     RELATIONS,
@@ -127,7 +129,7 @@ def test_smooth_and_lumpy_records_are_told_apart() -> None:
 def test_what_is_taken_follows_public_numbers_and_the_question(
     m: int, points: int, lumpy: bool, size: int, name: str, cut_share: float | None
 ) -> None:
-    taken = pure(1.0, q=evenly(m)).chosen(points, lumpy=lumpy, size=size)
+    taken = pure(1.0, q=evenly(m)).chosen(StepGrid(points), lumpy=lumpy, size=size)
     assert taken.name == name
     assert getattr(taken, "cut_share", None) == cut_share
 
@@ -138,7 +140,9 @@ def test_what_is_taken_follows_public_numbers_and_the_question(
 )
 def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, number: int) -> None:
     mechanism = pure(epsilon, q=evenly(999))
-    smooth, lumpy = (mechanism.chosen(WIDE, lumpy=lumpy, size=size) for lumpy in (False, True))
+    smooth, lumpy = (
+        mechanism.chosen(StepGrid(WIDE), lumpy=lumpy, size=size) for lumpy in (False, True)
+    )
     assert isinstance(smooth, AdaptiveTree)
     assert isinstance(lumpy, AdaptiveTree)
     assert (smooth.cells, lumpy.cells) == (number, 512)
@@ -147,12 +151,12 @@ def test_smooth_trees_have_cells_for_their_noise(size: int, epsilon: float, numb
 def test_a_bought_size_is_bought_once() -> None:
     """What is bought for the question is the size of a tree; a JointExp needs a better one."""
     mechanism = pure(1.0, "add-remove")
-    trees = [mechanism.chosen(points, lumpy=True, size=77) for points in (4096, 4097)]
+    trees = [mechanism.chosen(StepGrid(points), lumpy=True, size=77) for points in (4096, 4097)]
     assert [tree.size for tree in trees if isinstance(tree, AdaptiveTree)] == [None, 77]
-    joint = mechanism.chosen(WIDE, lumpy=False, size=77)
+    joint = mechanism.chosen(StepGrid(WIDE), lumpy=False, size=77)
     assert isinstance(joint, JointExp)
     assert joint.size is None
-    stated = pure(1.0, "add-remove", 5000).chosen(WIDE, lumpy=False, size=5000)
+    stated = pure(1.0, "add-remove", 5000).chosen(StepGrid(WIDE), lumpy=False, size=5000)
     assert isinstance(stated, JointExp)
     assert stated.size == 5000
 
@@ -176,11 +180,35 @@ def test_refusals_do_not_depend_on_the_records(m: int, epsilon: float, neighbors
     joint: Any = family(q=mechanism.q, budget=rest, size=None if neighbors == "swap" else 0)
     with pytest.raises(DemandTooLarge):
         refused_by(joint, size, points)
-    assert not fitted.serves(family(q=mechanism.q, budget=rest), size, points)
-    taken = [mechanism.chosen(points, lumpy=lumpy, size=size).name for lumpy in (False, True)]
+    assert not fitted.serves(family(q=mechanism.q, budget=rest), size, StepGrid(points))
+    taken = [
+        mechanism.chosen(StepGrid(points), lumpy=lumpy, size=size).name for lumpy in (False, True)
+    ]
     assert taken == ["adaptive_tree"] * 2
     large = pure(1.0, neighbors, q=evenly(m))
-    assert large.chosen(points, lumpy=False, size=size).name == family.name
+    assert large.chosen(StepGrid(points), lumpy=False, size=size).name == family.name
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "q", "epsilon", "size"),
+    [
+        ("swap", 0.999, 1.4e-5, 10**9),
+        ("add-remove", 0.5, 1e-5, 10**6),
+        ("add-remove", 0.9, 1.4e-5, 10**6),
+        ("add-remove", 0.999, 1.4e-5, 10**9),
+    ],
+)
+def test_refusals_on_families_do_not_depend_on_the_records(
+    neighbors: str, q: float, epsilon: float, size: int
+) -> None:
+    """On a family, anchors and the draw of a member make JointExp refuse more budgets."""
+    grid = family_of(INTEGER, None, None)
+    stated = size if neighbors == "add-remove" else None
+    mechanism = pure(epsilon, neighbors, stated, q=(q,))
+    assert mechanism.chosen(StepGrid(grid.size), lumpy=False, size=size).name == "joint_exp"
+    assert mechanism.chosen(grid, lumpy=False, size=size).name == "adaptive_tree"
+    large = pure(0.01, neighbors, stated, q=(q,))
+    assert large.chosen(grid, lumpy=False, size=size).name == "joint_exp"
 
 
 def test_size_is_hidden_under_add_remove() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from dpquantiles import views
 from dpquantiles.entropy import Bits
+from dpquantiles.grid import Grid
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
@@ -69,8 +70,8 @@ def records_counted(patch: Patch) -> None:
 def joint_at_the_full_budget(patch: Patch) -> None:
     original = Fitted.chosen
 
-    def chosen(mechanism: Fitted, points: int, *, lumpy: bool, size: int) -> Mechanism:
-        found = original(mechanism, points, lumpy=lumpy, size=size)
+    def chosen(mechanism: Fitted, grid: Grid, *, lumpy: bool, size: int) -> Mechanism:
+        found = original(mechanism, grid, lumpy=lumpy, size=size)
         if isinstance(found, JointExp):
             return replace(found, budget=mechanism.budget)
         return found

@@ -19,6 +19,7 @@ from dpquantiles.kernels.algebra import Logarithms
 from dpquantiles.kinds import INTEGER
 from dpquantiles.mechanisms import joint_exp, joint_exp_groups
 from dpquantiles.mechanisms.joint_exp_groups import Batch, draw_groups
+from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.privacy import PureDP
 from dpquantiles.views import Groups
 from tests.mechanisms.joint_exp_checks import Answer, all_answers, fit
@@ -370,3 +371,127 @@ def test_mutants_of_the_ends_are_caught(
     mutate(monkeypatch, function, old, new)
     with pytest.raises(AssertionError):
         test_the_walks_draw_the_law((0.3, 0.9), "add-remove", (0, 3, 3, 4), 7, 2, monkeypatch)
+
+
+class Scanned:
+    """Groups that are never fetched together: each is a view, and a portion, of its own."""
+
+    missing = None
+
+    def __init__(self, groups: Groups) -> None:
+        self.grid, self.n, self._groups = groups.grid, groups.n, groups
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def views(self, which: Ints) -> Iterator[Any]:
+        return self._groups.views(which)
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        nothing, no_end = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for place in range(len(self._groups)):
+            apart = {0: self._groups.view(place)}
+            yield np.array([place]), Groups(self.grid, nothing, no_end, apart=apart)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+@pytest.mark.parametrize("stated", [True, False])
+def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: bool) -> None:
+    """Sizes and the member are drawn for all groups, and anchors follow a public number."""
+    rng = np.random.default_rng(8)
+    grids = family_of(INTEGER, None, None)
+    records = grids.encode(rng.integers(0, 900, 6000))
+    groups = Groups.of(grids, np.repeat(np.arange(40), 150), records, 40)
+    sizes = np.full(40, 140) if stated and neighbors == "add-remove" else None
+    budget = PureDP(epsilon=1.0, neighbors=privacy.Neighbors(neighbors))
+    mechanism = dpq.JointExp(q=(0.98,), budget=budget)
+    members, weights = [], []
+    laws: list[list[Any]] = []
+
+    def draw_law(_law: Any, _bits: Any) -> tuple[int, ...]:
+        laws[-1].append((_law.setting, _law.geometry.targets.tolist(), _law.grid))
+        return (0,) * len(_law.order)
+
+    def draw_weighted(_bits: Any, logs: Any, _algebra: Any) -> int:
+        weights.append(logs)
+        return 7
+
+    for read in (groups, Scanned(groups)):
+        laws.append([])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(draws, "weighted", draw_weighted)
+            patch.setattr(joint_exp_groups, "_pass_together", lambda _, n: np.zeros(len(n), bool))
+            patch.setattr(JointExpLaw, "draw", draw_law)
+            made = joint_exp_groups.draw_side_by_side(mechanism, read, sizes, random.Random(1))
+        members.append((made.member, made.sizes))
+    assert members[0] == members[1]
+    assert members[0][0] == 7
+    assert np.array_equal(*weights)
+    assert len(laws[0]) == 40
+    assert laws[0] == laws[1]
+
+
+@pytest.mark.parametrize(("count", "found"), [(0, 0), (1, 1), (5, 5), (32, 32), (5000, 32)])
+def test_the_groups_that_choose_a_member_are_spread_over_all_keys(count: int, found: int) -> None:
+    which = joint_exp_groups.evidence(count)
+    assert len(which) == found
+    if count > 1:
+        assert which[[0, -1]].tolist() == [0, count - 1]
+        assert np.diff(which).max() <= -(-count // 31)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_the_member_is_drawn_by_the_brackets_of_the_groups(
+    neighbors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """w(s) times the product of (Z_g / V + B), each with the public size of its own group."""
+    monkeypatch.setattr(joint_exp_groups, "EVIDENCE", 3)
+    grids = family_of(INTEGER, (0, 63), None)
+    data = [[5, 9], [60] * 7, [1, 2, 3, 4], [], [30, 31, 62]]
+    codes = np.repeat(np.arange(5), [len(records) for records in data])
+    groups = Groups.of(grids, codes, np.array([x for records in data for x in records]), 5)
+    mechanism = dpq.JointExp(
+        q=(0.3, 0.8), budget=PureDP(epsilon=2.0, neighbors=privacy.Neighbors(neighbors)), reach=9
+    )
+    sizes = groups.n if neighbors == "swap" else np.array([3, 1, 8, 2, 4])
+    drawn = []
+
+    def first(_bits: Any, logs: Any, _algebra: Any) -> int:
+        drawn.append(logs)
+        return 0
+
+    monkeypatch.setattr(draws, "weighted", first)
+    joint_exp_groups.draw_member(sized(mechanism, 9), groups, sizes, random.Random(1))
+    wanted = grids.log_weights(2)
+    for group in (0, 2, 4):
+        law = sized(mechanism, int(sizes[group])).law(groups.view(group))
+        for index in range(len(grids.members)):
+            alone = law.member_law(index)
+            share = alone.log_window - alone.setting.log_volume
+            wanted[index] += np.logaddexp(share, alone.setting.log_floor)
+    assert drawn[0] == pytest.approx(wanted, abs=1e-8)
+
+
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize(("stated", "share"), [(True, 1.0), (False, 0.8)])
+def test_the_sizes_of_groups_are_paid_from_their_epsilon(
+    family: bool, stated: bool, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The member and the answers are drawn with what the sizes leave."""
+    grid = family_of(INTEGER, (0, 63), None) if family else dpq.UniformGrid(0, 63, 1)
+    groups = Groups.of(grid, np.arange(6) % 2, np.arange(6), 2)
+    budget = PureDP(epsilon=1.0, neighbors=privacy.Neighbors.ADD_REMOVE)
+    mechanism = dpq.JointExp(q=(0.5,), budget=budget)
+    seen: list[tuple[str, float]] = []
+    for name in ("draw_member", "draw_groups"):
+        original = getattr(joint_exp_groups, name)
+
+        def spy(drawing: dpq.JointExp, *rest: Any, name: str = name, call: Any = original) -> Any:
+            seen.append((name, drawing.epsilon))
+            return call(drawing, *rest)
+
+        monkeypatch.setattr(joint_exp_groups, name, spy)
+    sizes = np.array([3, 3]) if stated else None
+    joint_exp_groups.draw_side_by_side(mechanism, groups, sizes, random.Random(1))
+    assert [name for name, _ in seen] == ["draw_member"] * family + ["draw_groups"]
+    assert all(share * (1 - 1e-12) <= epsilon <= share for _, epsilon in seen)

@@ -10,7 +10,8 @@ import dpquantiles as dpq
 from dpquantiles.grid import GridFamily, default_grid
 from dpquantiles.kinds import INTEGER, REAL, Kind
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw
-from dpquantiles.planner.estimates import rank_errors
+from dpquantiles.planner.estimates import expected_errors, rank_errors
+from dpquantiles.privacy import Neighbors
 
 
 def even_quantiles(m: int) -> tuple[float, ...]:
@@ -59,3 +60,14 @@ def test_the_bound_of_a_family_holds(m: int, epsilon: float) -> None:
     errors = rank_errors(plan.view, np.array(q), steps)
     assert (errors <= estimate.bound).mean(axis=0).min() >= 0.93
     assert estimate.mean == pytest.approx(errors.mean(), rel=0.25, abs=0.1)
+
+
+def test_what_to_expect_is_said_only_where_that_is_quick() -> None:
+    """A tiny budget has windows of many thousand records, which a made-up size would fill."""
+    budgets = [dpq.PureDP(epsilon=e, neighbors=Neighbors.ADD_REMOVE) for e in (0.1, 0.001)]
+    grid = default_grid(REAL)
+    found = [expected_errors("joint_exp", one, (0.5,), 10**9, grid) is None for one in budgets]
+    assert found == [False, True]
+    assert expected_errors("joint_exp", budgets[1], (0.5,), 100, grid) is not None
+    narrow = default_grid(REAL, (0.0, 1.0), 0.125)
+    assert expected_errors("joint_exp", budgets[1], (0.5,), 10**9, narrow) is not None

@@ -163,7 +163,8 @@ def _chance_whole(x: int, rate: float) -> float:
 def of_fitted(mechanism: Fitted, records: Records, points: int) -> ExactLaw:
     """The law of `fitted`, which uses an adaptive tree on a grid of few points."""
     assert points <= adaptive_tree.COARSE
-    tree = mechanism.chosen(points, lumpy=True, size=mechanism.size or len(records))
+    grid = view_of(records, points).grid
+    tree = mechanism.chosen(grid, lumpy=True, size=mechanism.size or len(records))
     assert isinstance(tree, AdaptiveTree)
     return of_cells(tree, records, points)
 

@@ -108,6 +108,10 @@ class Bracketed:
         """Draw the answers, and measure the ranks around them."""
         size, rest = self._sized(view, bits)
         brackets, mechanism = self._answering(size, rest)
+        if self._buys_size and not _accepts(mechanism, view.grid):
+            # A bought size must not decide about an error, so such intervals stay open.
+            brackets = Brackets(self.q, frozenset(), frozenset())
+            mechanism = replace(mechanism, q=self.q)
         drawn = mechanism.release(view, bits)
         answers = dict(zip(drawn.q, drawn.values, strict=True))
         return replace(
@@ -143,6 +147,9 @@ class Bracketed:
             counted = self.inner.counted(view)
             return counted if self.size is None else self.size, self.inner.budget
         count, rest = self._count()
+        # If this cannot work without brackets, raise before bits are drawn.
+        sized = 0 if self.inner.profile.uses_size else None
+        replace(self.inner, budget=rest, size=sized).demand(0, view.grid)
         return count.draw(view.n, bits), rest
 
     def _provenance(self, size: int) -> dict[str, object]:
@@ -190,6 +197,15 @@ class Bracketed:
             missing=missing,
             ends=typed.ends,
         )
+
+
+def _accepts(mechanism: Mechanism, grid: Grid) -> bool:
+    """Whether so many answers are allowed; with tiny budgets their windows are too large."""
+    try:
+        mechanism.demand(0, grid)
+    except ValueError:
+        return False
+    return True
 
 
 def _steps(grid: Grid, values: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -79,10 +79,11 @@ class RecordStrip(NamedTuple):
         occupied[:, self.bottom], occupied[:, self.stop - 1] = True, True
         counts = np.zeros((len(padded), padded.shape[1]), dtype=np.int64)
         np.cumsum(occupied, axis=1, out=counts[:, 1:])
-        passing = ((counts[:, last] > counts[:, first]) | (last >= self.stop)).all(axis=1)
+        reached = (counts[:, last] > counts[:, first]) | (last >= self.stop)
+        passing: Bools = np.asarray(reached.all(axis=1))
         for row in np.flatnonzero(passing & (counts[:, -1] <= FEW)):
             passing[row] = self._best_path(np.flatnonzero(occupied[row])) <= most
-        return np.asarray(passing)
+        return passing
 
     def _best_path(self, cuts: Ints) -> float:
         """The least cost of answers at these cuts, in any order."""

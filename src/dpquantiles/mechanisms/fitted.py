@@ -91,7 +91,7 @@ class Fitted(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n, and that of joint_exp",
-        when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
+        when="The usual choice for more than a dozen quantiles: it adapts to the data, in private.",
         size_share=SIZE_SHARE,
     )
 
@@ -99,7 +99,7 @@ class Fitted(Mechanism):
         super().__post_init__()
         # Any data may lead to a tree, so build one now: it raises if the budget is too small.
         for points in (COARSE, MOST_STEPS):
-            self.chosen(points, lumpy=True, size=0)
+            self.chosen(StepGrid(points), lumpy=True, size=0)
 
     def stages(self, points: int) -> FittedStages:
         """The budgets of the stages on a grid of this many points."""
@@ -109,13 +109,13 @@ class Fitted(Mechanism):
             return FittedStages(*self.budget.split(SIZE_SHARE, LUMP_SHARE))
         return FittedStages(None, *self.budget.split(LUMP_SHARE))
 
-    def chosen(self, points: int, *, lumpy: bool, size: int) -> Mechanism:
+    def chosen(self, grid: Grid, *, lumpy: bool, size: int) -> Mechanism:
         """The mechanism (2), for a public number of records."""
-        stages = self.stages(points)
+        stages = self.stages(grid.size)
         if not lumpy and self._few(size):
             family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
             joint = family(q=self.q, budget=stages.answers, size=self.size)
-            if serves(joint, size, points):
+            if serves(joint, size, grid):
                 return joint
         stated = self.size if stages.size is None else size
         tree = AdaptiveTree(q=self.q, budget=stages.answers, size=stated)
@@ -157,7 +157,7 @@ class Fitted(Mechanism):
             count = PrivateCount(budget=stages.lumps)
             parts = occupied(view, self.part_length(points, size), self._limits(size, count))
             lumpy = LUMP * count.draw(parts, bits) < size
-        chosen = self.chosen(points, lumpy=lumpy, size=size)
+        chosen = self.chosen(view.grid, lumpy=lumpy, size=size)
         release = chosen.release(view, bits)
         provenance: dict[str, object] = {} if stages.lumps is None else {"size": size}
         provenance |= release.provenance
@@ -194,17 +194,17 @@ def few(size: int, budget: Guarantee) -> float:
     return min(answered, max(FEW_CELLS * best_cells(size, budget), LEAST_FEW))
 
 
-def serves(joint: JointExp | RecursiveJointExp, n: int, points: int) -> bool:
+def serves(joint: JointExp | RecursiveJointExp, n: int, grid: Grid) -> bool:
     """Whether public numbers allow a JointExp; with tiny budgets its windows are too large.
 
     `n` is the number of records; it has no effect where it is not public.
     """
-    largest = StepGrid(max(points, MOST_STEPS))
-    sized = joint.priced()[1] if joint.buys_size else joint
     try:
-        if isinstance(sized, JointExp):
-            sized.demand(n, StepGrid(points))
+        if isinstance(joint, JointExp):
+            (joint.priced()[1] if joint.buys_size_on(grid) else joint).demand(n, grid)
             return True
+        sized = joint.priced()[1] if joint.buys_size else joint
+        largest = StepGrid(max(grid.size, MOST_STEPS))
         for node in sized.tree.nodes():
             sized.node_mechanism(node, [0] * (len(joint.q) + 2)).demand(0, largest)
     except ValueError:

@@ -95,7 +95,7 @@ class JointExp(WithLaw):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R + m^2 R where windows overlap",
-        when="up to about a dozen quantiles of any data, some dozens of smooth data",
+        when="The usual choice for up to about a dozen quantiles: one draw for all of them.",
     )
     reach: int | None = None
     member: int | None = None
@@ -141,6 +141,11 @@ class JointExp(WithLaw):
         drawing, often = self.anchored(n + missing, grid), n * self.unit
         setting = drawing._common_setting(n + missing, grid)
         return copied_demand(runs(drawing._geometry(often, setting, missing), often), self.unit)
+
+    def cells(self, n: int, grid: Grid) -> int:
+        """How many cells, answers times axis length, a draw from n records passes through."""
+        drawing = self.anchored(n, grid)
+        return len(drawing.q) * drawing._geometry(n, drawing._common_setting(n, grid)).length
 
     def anchored(self, n: int, grid: Grid | None) -> "JointExp":
         """The mechanism that is drawn from: it may have more quantiles, behind the asked ones.

@@ -28,7 +28,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import Groups
+from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16
@@ -55,44 +55,54 @@ class GroupAnswers(NamedTuple):
     answers: list[Answers]
     sizes: list[int | None]
     member: int | None = None
-    """The member of a family of grids that serves these groups, and all others."""
+    """The member of a family of grids that serves all groups."""
     ranks: list[MeasuredRanks | None] | None = None
     """What the intervals of every group rest on, if there are any."""
 
 
-GroupDraws = Callable[[Any, Groups, Ints | None, Bits], GroupAnswers]
+GroupDraws = Callable[[Any, AnyGroups, Ints | None, Bits], GroupAnswers]
 
 
 def draw_side_by_side(
-    mechanism: JointExp, groups: Groups, sizes: Ints | None, bits: Bits
+    mechanism: JointExp, groups: AnyGroups, sizes: Ints | None, bits: Bits
 ) -> GroupAnswers:
-    """One draw per group; under add-remove, sizes are given or every group buys its own."""
+    """One draw per group; under add-remove, sizes are given or every group buys its own.
+
+    Sizes and the member are drawn before the answers. How groups are divided into portions depends
+    on how many records they have, so it must not matter to any of these draws.
+    """
     drawing = mechanism
     if mechanism.neighbors is Neighbors.SWAP:
         sizes = groups.n if groups.missing is None else groups.n + groups.missing
     elif sizes is None:
         count, drawing = mechanism.priced()
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
-    member, drawing = mechanism.member, _sized(drawing, USUAL).anchored(USUAL, groups.grid)
-    if isinstance(groups.grid, GridFamily) and member is None:
-        member = draw_member(drawing, groups, sizes, bits)
-    answers = draw_groups(replace(drawing, member=member), groups, sizes, bits)
-    if len(drawing.q) > len(mechanism.q):
-        answers = [answer[: len(mechanism.q)] for answer in answers]
-    return GroupAnswers(answers, sizes.tolist(), member)
+    drawing = _sized(drawing, USUAL).anchored(USUAL, groups.grid)
+    if isinstance(groups.grid, GridFamily) and drawing.member is None:
+        drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
+    answers: list[Answers] = [()] * len(groups)
+    for places, records in groups.portions():
+        drawn = draw_groups(drawing, records, sizes[places], bits)
+        for place, answer in zip(places.tolist(), drawn, strict=True):
+            answers[place] = answer[: len(mechanism.q)]
+    return GroupAnswers(answers, sizes.tolist(), drawing.member)
 
 
 @np.errstate(all="ignore")
-def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> int:
+def draw_member(mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits) -> int:
     """Draw one member of a family for all groups, by the weights of some of them."""
     family: GridFamily = groups.grid  # type: ignore[assignment]
     public = family.log_weights(len(mechanism.q))
     weights = public.copy()
-    spaced = np.unique(np.linspace(0, len(groups) - 1, min(EVIDENCE, len(groups))).astype(np.int64))
-    for group in spaced.tolist():
-        law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
-        weights += law.log_weights - public
+    which = evidence(len(groups))
+    for size, view in zip(sizes[which].tolist(), groups.views(which), strict=True):
+        weights += _sized(mechanism, size).law(view).log_weights - public
     return draws.weighted(bits, weights, Logarithms())
+
+
+def evidence(count: int) -> Ints:
+    """Which of so many groups choose the member: evenly spaced ones, in the order of the keys."""
+    return np.unique(np.linspace(0, count - 1, min(EVIDENCE, count)).astype(np.int64))
 
 
 @np.errstate(all="ignore")
@@ -106,6 +116,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     """
     setting, answered = _shared(mechanism, groups)
     together = _pass_together(setting, groups.n)
+    groups = groups.gathered(together)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)

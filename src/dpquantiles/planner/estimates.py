@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, GridFamily
 from dpquantiles.intervals import Intervals
-from dpquantiles.mechanisms import MECHANISMS, registry
+from dpquantiles.mechanisms import MECHANISMS, JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner.reference import Reference, reference
@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 
 QUICK = ("joint_exp", "ind_exp")
 """Mechanisms whose draws on made-up records are quick."""
+
+MOST_CELLS = 1 << 18
+"""The most cells of a quick draw on a family of grids, which are real ones: about a second."""
 
 LEVEL = 0.95
 CAUTION = 2.5
@@ -56,9 +59,14 @@ def expected_errors(
 ) -> Estimate | None:
     """What a plan says about this very request; None where that would take long.
 
-    A release states it, so it must be quick: about a tenth of a second, and once for each request.
+    A release states it, so it must be quick: about a tenth of a second, at most about one, and once
+    for each request.
     """
     if name not in QUICK or len(set(q)) > registry.FEW or not size:
+        return None
+    mechanism = _answering(name, budget, tuple(sorted(set(q))), size, intervals)
+    on_family = mechanism if isinstance(grid, GridFamily) else None
+    if isinstance(on_family, JointExp) and on_family.cells(size, grid) > MOST_CELLS:
         return None
     return estimate(name, budget, q, reference("even", size, grid), None, intervals)
 

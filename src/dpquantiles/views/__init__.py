@@ -3,6 +3,7 @@
 from dpquantiles.views.array import (
     DROP,
     MISSING_POLICIES,
+    AnyGroups,
     ArrayView,
     FilledView,
     Groups,
@@ -26,6 +27,7 @@ from dpquantiles.views.protocol import (
 __all__ = [
     "DROP",
     "MISSING_POLICIES",
+    "AnyGroups",
     "ArrayView",
     "Demand",
     "FilledView",
