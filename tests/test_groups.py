@@ -335,9 +335,11 @@ def test_thousands_of_groups() -> None:
 
 def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, and a group that is larger than that by scans: the answers stay good."""
-    from dpquantiles.sources import groups
+    from dpquantiles.sources import group_scans
+    from dpquantiles.views import array
 
-    monkeypatch.setattr(groups, "MOST_ROWS", 1100)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 1100)
+    monkeypatch.setattr(array, "PORTION", 1100)
     data = pl.concat([pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).filter(pl.col("age") > 60)])
     for neighbors in ("swap", "add-remove"):
         release = ask(data.lazy(), keys=["Devon", *COUNTIES[:2], "No"], neighbors=neighbors)
@@ -353,7 +355,7 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
 ) -> None:
     """The number of records decides how groups are read, and is protected."""
     from dpquantiles.mechanisms import joint_exp_groups
-    from dpquantiles.sources import groups
+    from dpquantiles.sources import group_scans
 
     seen: list[Any] = []
 
@@ -364,7 +366,7 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
 
     original = joint_exp_groups.draw_member
     monkeypatch.setattr(joint_exp_groups, "draw_member", spy)
-    monkeypatch.setattr(groups, "MOST_ROWS", 10)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
     data = pl.LazyFrame({"g": ["a"] * 5 + ["b"] * last, "v": [1] * 5 + [10**9] * last})
     options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b"], "epsilon": 1}
     made: Any = dpq.median(data, **options, neighbors="add-remove", size=5, rng=random.Random(1))
@@ -375,9 +377,9 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
 @pytest.mark.parametrize("name", ["fitted", "joint_exp", "ind_exp"])
 def test_large_groups_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every group is scanned where it is, on the grid of the column's type."""
-    from dpquantiles.sources import groups
+    from dpquantiles.sources import group_scans
 
-    monkeypatch.setattr(groups, "MOST_ROWS", 10)
+    monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
     data = pl.LazyFrame({"g": ["a", "b", "c"] * 100, "v": np.arange(300)})
     options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b", "c"], "epsilon": 1}
     made: Any = dpq.median(data, **options, mechanism=name, rng=random.Random(1))  # type: ignore[call-overload]

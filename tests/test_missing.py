@@ -13,7 +13,7 @@ import dpquantiles as dpq
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.present import releases
 
-SENTENCE = "Missing values are left out, and how many there are is protected."
+SENTENCE = "Missing values are left out; how many there are stays protected."
 
 
 def half_missing(n: int = 2000) -> np.ndarray[Any, Any]:

@@ -20,7 +20,8 @@ pytestmark = [
 ]
 
 UINT64 = "Values above 9,223,372,036,854,774,784 count as 9,223,372,036,854,774,784 (the column's"
-BITS = "Values of more than 9,007,199,254,740,992 in size are rounded to 53 significant bits."
+EXACT = "-9,007,199,254,740,992 to 9,007,199,254,740,992"
+BITS = f"Values outside {EXACT} are rounded to 53 significant bits."
 PLACES = "Values are rounded to 6 decimal places (the column's type, decimal(38, 8), is finer)."
 NANOSECONDS = "Times are rounded down to microseconds (the column's type, datetime[ns], is finer)."
 

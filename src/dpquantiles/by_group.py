@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -124,8 +125,8 @@ class _GroupDraw:
         if self.draw_groups is not None:
             return self.draw_groups(self.build(None), groups, sizes, bits)
         each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
-        views = groups.views(np.arange(len(groups)))
-        one_by_one = zip(views, each, strict=True)
+        portions = (records.views(np.arange(len(records))) for _, records in groups.portions())
+        one_by_one = zip(chain.from_iterable(portions), each, strict=True)
         released = [self._release_one(view, size, bits) for view, size in one_by_one]
         return GroupAnswers(
             [release.values for release, _ in released],
@@ -188,7 +189,8 @@ def draw(
         table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
     ).pinned() as rows:
         codes, sizes = _groups(job, grouping, rows)
-        drawn = drawing.release(rows.groups(codes, grid, missing), sizes, job.bits)
+        with rows.groups(codes, grid, missing) as groups:
+            drawn = drawing.release(groups, sizes, job.bits)
     shown: list[Any] = drawn.sizes
     ranks: list[Any] | None = None if job.intervals is None else drawn.ranks
     least = job.min_size
@@ -201,7 +203,7 @@ def draw(
         keys=tuple(read([codes[i] for i in kept], columns.types)),
         key_types=columns.types,
         q=job.q,
-        values=tuple(_ordered(job, drawn.answers[i]) for i in kept),
+        values=_ordered(job, [drawn.answers[i] for i in kept]),
         ranks=None if ranks is None else tuple(ranks[i] for i in kept),
         guarantee=promise if private else None,
         mechanism=drawing.choice.mechanism,
@@ -233,13 +235,16 @@ def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[K
     if rows.listed_codes is not None:
         return rows.listed_codes, grouping.sizes
     assert job.price.keys is not None
-    counts = np.array(list(rows.counts.values()), dtype=np.int64)
+    counts = np.array([count for count, _ in rows.counts.values()], dtype=np.int64)
     released, sizes = job.price.keys.draw(counts, job.bits)
     codes = list(rows.counts)
     return [codes[group] for group in released.tolist()], sizes
 
 
-def _ordered(job: Job, answer: Sequence[Any]) -> tuple[Any, ...]:
+def _ordered(job: Job, answers: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Answers of the distinct quantiles, ascending, in the order asked for."""
-    places = {q: i for i, q in enumerate(sorted(set(job.q)))}
-    return tuple(answer[places[q]] for q in job.q)
+    distinct = sorted(set(job.q))
+    if tuple(distinct) == job.q:
+        return tuple(answers)
+    places = [distinct.index(q) for q in job.q]
+    return tuple(tuple(answer[place] for place in places) for answer in answers)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dpquantiles.grid import Grid
 from dpquantiles.job import Job
 from dpquantiles.planner import answers, expected_error
+from dpquantiles.planner.choice import digits
 from dpquantiles.privacy import Neighbors
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ MOST_USEFUL_EPSILON = 20.0
 TOLERABLE = 0.25
 """An expected error of more than this share of the distance between quantiles gets a warning."""
 
-HELP = "A larger epsilon, bounds or fewer quantiles help."
+HELP = "To do better, take a larger epsilon or fewer quantiles, or state bounds."
 
 
 def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str, Any]:
@@ -30,10 +31,17 @@ def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str,
     from dpquantiles.planner.estimates import expected_errors  # only a release needs it
 
     expected = expected_errors(mechanism, job.price.draw, job.q, size, grid, job.intervals)
+    accuracy = {} if expected is None else {"expected": _plain(expected)}
+    return {**accuracy, **for_errors(job, mechanism, size, grid, expected)}
+
+
+def for_errors(
+    job: Job, mechanism: str, size: int, grid: Grid, expected: "Estimate | None"
+) -> dict[str, Any]:
+    """The warnings of a release, given its expected errors; without them, by the table."""
     error = _table_error(job, mechanism, size, grid) if expected is None else expected.mean
     sentences = [*_extremes(job), *_tails(job, size, expected), *_crowded(job, size, error)]
-    accuracy = {} if expected is None else {"expected": _plain(expected)}
-    return {**accuracy, **_stated(job, [*sentences, HELP] if sentences else [])}
+    return _stated(job, [*sentences, HELP] if sentences else [])
 
 
 def _plain(expected: "Estimate") -> dict[str, object]:
@@ -66,8 +74,8 @@ def _tails(job: Job, size: int, expected: "Estimate | None") -> list[str]:
     one = len(near) == 1
     return [
         f"The answer{'' if one else 's'} for {', '.join(f'{q:g}' for q in near)} may lie outside "
-        f"the data: only {min(room[q] for q in near):.3g} of {size:,} records lie beyond, and rank "
-        f"errors go up to {max(bounds[q] for q in near):.2g}."
+        f"the data: only {min(room[q] for q in near):.3g} of {size:,} records lie beyond, and "
+        f"answers may be off by up to {digits(max(bounds[q] for q in near))} records."
     ]
 
 
@@ -76,10 +84,10 @@ def _crowded(job: Job, size: int, error: float | None) -> list[str]:
     apart = _apart(job, size)
     if error is None or error <= TOLERABLE * apart:
         return []
-    far = "Answers may lie far outside the data: expect" if error > apart else "Expect"
+    far = ", so answers may lie far outside the data" if error > apart else ""
     return [
-        f"{far} errors of about {error:.2g} ranks of {size:,}, where even quantiles would be "
-        f"{apart:.2g} apart."
+        f"Expect answers to be off by about {digits(error)} of {size:,} records; the quantiles "
+        f"are only about {digits(apart)} records apart{far}."
     ]
 
 
@@ -95,9 +103,11 @@ def for_groups(job: Job, mechanism: str, sizes: Sequence[int | None], grid: Grid
     count = sum(size in few for size in public)
     sentences = []
     if few:
+        verb = "has" if count == 1 else "have"
+        how_few = f"{min(few):,}" if len(few) == 1 else f"{min(few):,} to {max(few):,}"
         sentences.append(
-            f"In {count:,} of {len(sizes):,} groups there are so few records ({min(few):,} to "
-            f"{max(few):,}) that answers may lie far outside the data. {HELP}"
+            f"{count:,} of {len(sizes):,} groups {verb} so few records ({how_few}) that the "
+            f"answers may lie far outside the data. {HELP}"
         )
     # Any number of groups may be shown, even none, so one more size decides whether it is stated.
     known = {size: _share(job, mechanism, size, grid) for size in {1, *sizes}}
@@ -119,7 +129,7 @@ def _table_error(job: Job, mechanism: str, size: int, grid: Grid) -> float | Non
 
 
 def _apart(job: Job, size: int) -> float:
-    """How many ranks even quantiles would be apart."""
+    """How many records lie between neighboring quantiles, on average."""
     return size / (len(set(job.q)) + 1)
 
 

@@ -58,6 +58,13 @@ def test_quantiles(run: Command, table: Path, q: str, message: str) -> None:
     assert_refused(run, message, "release", table, "-c", "change", "-q", q, "-e", "1")
 
 
+@pytest.mark.parametrize("rest", [(), ("--format", "csv"), ("-f", "csv")])
+def test_one_bound_alone(run: Command, table: Path, rest: tuple[str, ...]) -> None:
+    done = run("release", table, "-c", "change", "-q", "0.5", "-e", "1", "--bounds", "100", *rest)
+    assert done.code == 2
+    assert "bounds must be two values, the lowest and the highest, got '100' alone" in done.err
+
+
 @pytest.mark.parametrize(
     ("column", "bounds", "message"),
     [
@@ -93,9 +100,9 @@ def test_bounds(
         (("--seed", "x"), "seed must be a whole number"),
         (("--resolution", "0"), "resolution must be positive"),
         (("--resolution", "x", "--bounds", "0", "9"), "resolution must be of type int"),
-        (("--bounds", "1"), "requires 2 arguments"),
+        (("--bounds", "1"), "bounds must be two values, the lowest and the highest, got '1' alone"),
         (("--bounds", "0,5", "100,5"), "bounds must be of type int like the column, got '0,5'"),
-        (("--bounds", "0,5,9"), "requires 2 arguments"),
+        (("--bounds", "0,5,9"), "bounds must be two values"),
         (("--size", "1.5", "--neighbors", "add-remove"), "size must be a whole number, got '1.5'"),
         (("--size", "1e99999999", "--neighbors", "add-remove"), "size must be a whole number"),
         (("--size", "nan", "--neighbors", "add-remove"), "size must be a whole number"),

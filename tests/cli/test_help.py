@@ -1,5 +1,6 @@
 """Help and completion: options in panels, and names that shells complete."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 
 import pytest
 
+from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.planner.tables import CANDIDATES
 from tests.cli.conftest import Command
 
 
@@ -37,3 +40,16 @@ def test_shells_complete(typed: str, completed: list[str]) -> None:
         check=False,
     )
     assert done.stdout.split() == completed
+
+
+def test_mechanisms_are_listed_in_words(run: Command) -> None:
+    shown = run("mechanisms").out
+    head, *parts = shown.split("\n\n")
+    assert " ".join(head.split()).startswith("A mechanism is the algorithm that draws the answers.")
+    other = parts.index("For other needs, with --mechanism NAME:")
+    assert {part.split()[0] for part in parts[1:other]} == set(CANDIDATES)
+    assert {part.split()[0] for part in parts[other + 1 :]} == set(MECHANISMS) - set(CANDIDATES)
+    assert "Needs --bounds. For research only, never for publication." in " ".join(shown.split())
+    listed = json.loads(run("mechanisms", "--format", "json").out)
+    assert [one["name"] for one in listed] == list(MECHANISMS)
+    assert all(one["cost"] for one in listed)

@@ -8,7 +8,7 @@ import dpquantiles as dpq
 from tests.cli.conftest import Command
 
 MESSY = ["31,000", "n/a", "-999", "", "unknown"]
-LEFT_OUT = "missing values are left out, and how many there are is protected"
+LEFT_OUT = "missing values are left out; how many there are stays protected"
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_policy_is_said_in_every_form(run: Command, messy: Path) -> None:
         text = " ".join(run(*command, "--bounds", 0, 99, *options, "--format", "text").out.split())
         assert f"M{sentence[1:]}." in text
         dry = run(*command, "--bounds", 0, 99, *options, "--dry-run").out
-        cells = "Cells that are empty, no int, or named by --na are missing values"
+        cells = "Cells that are empty, named by --na or not whole numbers count as missing"
         assert f"Missing: {cells}; {sentence}\n" in dry
 
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from dpquantiles import Ledger, Release
-from dpquantiles.cli import arguments, outputs, screen
+from dpquantiles.cli import destinations, outputs, screen
 from tests.cli.conftest import Command, Run
 from tests.present.releases import EVERY_TYPE, release
 from tests.present.test_pictures import RESULTS
@@ -116,7 +116,7 @@ def test_force_writes_over(ask: Command, tmp_path: Path) -> None:
 def test_parquet_without_a_library_is_refused_before_the_charge(
     ask: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arguments, "find_spec", lambda _: None)
+    monkeypatch.setattr(destinations, "find_spec", lambda _: None)
     done = ask("-o", tmp_path / "a.parquet")
     assert done.code == 2
     assert "pip install 'dpquantiles[pyarrow]'" in done.err
@@ -131,7 +131,7 @@ def test_every_result_fits_in_every_format(
     shown: list[Any] = [*EVERY_TYPE, *RESULTS.values()]
     for k, result in enumerate(shown):
         path = tmp_path / f"{k}.{ending}"
-        outputs.deliver(result, arguments.outputs(None, [path], None, force=False, inputs=[]))
+        outputs.deliver(result, destinations.outputs(None, [path], None, force=False, inputs=[]))
         assert path.stat().st_size
     if ending == "parquet":
         assert pl.read_parquet(tmp_path / "0.parquet")["value"].to_list() == [-26, -5, 52]

@@ -1,9 +1,11 @@
 """Files by pattern and queries on the command line, dry runs, and the bar for long scans."""
 
 import io
+import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.cli import release
+from dpquantiles.cli import progress
 from dpquantiles.cli.dry_run import _bytes
 from tests.cli.conftest import Command
 from tests.cli.test_errors import assert_refused
@@ -125,26 +127,47 @@ class Terminal(io.StringIO):
         return True
 
 
+def bar(monkeypatch: pytest.MonkeyPatch, percent: Any, size: int | None) -> str:
+    """What a terminal shows while data are read for a second."""
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "PERIOD", 0.01)
+    with progress.reading(percent, size):
+        time.sleep(0.6)
+    return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.getvalue())
+
+
 @pytest.mark.parametrize("size", [None, 10_000_000])
 def test_a_long_scan_shows_a_bar_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, size: int | None
 ) -> None:
-    shown = Terminal()
-    monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr(release, "DELAY", 0.0)
-    monkeypatch.setattr(release, "PERIOD", 0.01)
-    with release.scanning(lambda: 40.0, size):
-        time.sleep(0.5)
-    assert "reading" in shown.getvalue()
-    assert ("4.0/10.0 MB" if size else "40%") in shown.getvalue()
+    shown = bar(monkeypatch, lambda: 40.0, size)
+    assert "reading" in shown
+    assert ("4.0 MB of 10.0 MB" if size else "40 %") in shown
+
+
+@pytest.mark.parametrize("percent", [None, lambda: 0.0, lambda: -1.0])
+def test_the_bar_moves_where_the_engine_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, percent: Any
+) -> None:
+    """As for groups, whose rows an engine hands over while its query goes on."""
+    frames = set(re.findall("reading (.*?)[\r\n]", bar(monkeypatch, percent, 10_000_000)))
+    assert "0:00:00" in "".join(frames)
+    assert "of" not in "".join(frames)
+
+
+def test_a_further_scan_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = iter([50.0, 90.0, 0.0, 0.0, 10.0, 60.0])
+    assert "reading, scan 2" in bar(monkeypatch, lambda: next(told, 60.0), None)
 
 
 def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, short = io.StringIO(), Terminal()
     for stream, delay in ((shown, 0.0), (short, 60.0)):
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(release, "DELAY", delay)
-        with release.scanning(lambda: 40.0, None):
+        monkeypatch.setattr(progress, "DELAY", delay)
+        with progress.reading(lambda: 40.0, None):
             time.sleep(0.05)
         assert stream.getvalue() == ""
 

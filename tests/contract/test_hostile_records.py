@@ -229,7 +229,8 @@ def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Ite
 @pytest.mark.parametrize("most", [1, 10**6])
 def test_types_of_duckdb(stated: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups that are fetched, and groups that are too large for that."""
-    monkeypatch.setattr("dpquantiles.sources.groups.MOST_ROWS", most)
+    monkeypatch.setattr("dpquantiles.sources.group_scans.MOST_ROWS", most)
+    monkeypatch.setattr("dpquantiles.views.array.PORTION", most)
     require_library("DuckDB", "duckdb")
     import duckdb
 

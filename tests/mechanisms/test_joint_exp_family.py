@@ -190,6 +190,37 @@ def test_ties_between_points_fill_a_window(swap: bool, q: float, records: list[i
         check_equation(mechanism(swap, (q,), 2.0, reach, len(records)), grids, records)
 
 
+def test_only_negligible_shares_are_left_out(monkeypatch: Patch) -> None:
+    """A share is given as zero only if the bound on its cost says that it is small."""
+    original, left_out = family_shares.log_shares, 0
+    shares: list[Any] = []
+
+    def kept(*arguments: Any) -> Any:
+        shares.append(original(*arguments))
+        return shares[-1]
+
+    monkeypatch.setattr(joint_exp_family, "log_shares", kept)
+    for seed in range(60):
+        rng = np.random.default_rng(2000 + seed)
+        grids, n, m = random_family(rng, 9), int(rng.integers(1, 60)), int(rng.integers(1, 7))
+        records = rng.integers(-SPAN, SPAN + 1, n).tolist()
+        size = max(0, n + int(rng.integers(-40, 40)))
+        job = mechanism(seed % 2 == 0, rng.random(m).tolist(), 1.0, 50, size)
+        setting = job.family_setting(n if seed % 2 == 0 else None, grids).common
+        monkeypatch.setattr(family_shares, "FEW", [0, 32][seed // 2 % 2])
+        costs = [math.inf, *rng.uniform(0, 60, 10).tolist()]
+        for cost in costs:
+            negligible = setting.log_floor + setting.rate * cost
+            monkeypatch.setattr(family_shares, "NEGLIGIBLE", negligible)
+            _ = law_of(job, grids, records).log_weights
+        whole = shares[-len(costs)]
+        for least, cost in zip(shares[1 - len(costs) :], costs[1:], strict=True):
+            less = least < whole - 1e-9
+            assert (whole[less] <= -setting.rate * cost + 1e-9).all()
+            left_out += int(less.sum())
+    assert left_out > 500
+
+
 @pytest.mark.parametrize("kind", [INTEGER, REAL])
 def test_the_default_families_share_passes_too(kind: Any) -> None:
     rng = np.random.default_rng(3)

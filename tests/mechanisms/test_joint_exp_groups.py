@@ -387,8 +387,11 @@ class Scanned:
     def views(self, which: Ints) -> Iterator[Any]:
         return self._groups.views(which)
 
-    def portions(self) -> Iterator[tuple[Ints, Any]]:
-        return ((np.array([place]), self._groups.view(place)) for place in range(len(self._groups)))
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        nothing, no_end = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for place in range(len(self._groups)):
+            apart = {0: self._groups.view(place)}
+            yield np.array([place]), Groups(self.grid, nothing, no_end, apart=apart)
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])

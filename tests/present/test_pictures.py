@@ -19,6 +19,7 @@ mpl.use("Agg")
 SVG = "{http://www.w3.org/2000/svg}"
 TYPES = {int: "int", bool: "bool", dt.datetime: "datetime"}
 QUARTILES = (0.25, 0.5, 0.75)
+DAY, MOMENT = dt.timedelta(days=1), dt.datetime(2024, 1, 6, 17, 39, 9, 617752)
 DAYS = [dt.datetime(2013, 1, 1) + dt.timedelta(days=91 * k) for k in range(3)]
 
 
@@ -54,6 +55,13 @@ RESULTS: dict[str, Any] = {
     "days": groups(2, values=(tuple(DAYS), tuple(reversed(DAYS))), type="datetime"),
     "description": described(pay=[18400, 48500, 131600], day=DAYS, flag=[False, False, True]),
     "constant": described(pay=[7, 7, 7]),
+    "long names and times": described(
+        **{"a_column_with_a_very_long_name": [MOMENT, MOMENT + 40 * DAY, MOMENT + 90 * DAY]},
+        **{"another_column_with_a_long_name": [MOMENT, MOMENT + DAY / 2, MOMENT + DAY]},
+        **{"yet_another_column_with_such_a_name": [-(2**62) - 1, 0, 2**62 + 1]},
+    ),
+    "an absurd answer": release([-7_827_190, 1, 2, 3, 4, 5, 6, 7, 8], "int"),
+    "an absurd group": groups(9, (0.5,), values=tuple((v,) for v in [*range(8), 10**15])),
     "at an edge": described(pay=[123_456_789, 123_456_789, 987_654_321]),
 }
 
@@ -157,3 +165,25 @@ def test_every_column_of_a_description_has_its_own_scale() -> None:
 def test_names_are_escaped() -> None:
     hostile = dataclasses.replace(groups(1), keys=(("<script>&",),))
     assert "&lt;script&gt;&amp;" in hostile.to_svg()
+
+
+def test_an_absurd_answer_does_not_flatten_the_others() -> None:
+    """It is drawn at the edge, and the caption says so."""
+    absurd = release([-7_827_190, 1, 2, 3, 4, 5, 6, 7, 8], "int")
+    shown = pictures.picture(absurd)
+    assert (shown.across.low, shown.across.high) == (1, 8)
+    assert shown.caption == "One answer lies far outside, and is drawn at the edge."
+    assert all(1 <= x <= 8 for mark in shown.marks for x, _ in mark.places)
+    heavy = release([1, 2, 3, 4, 400], "int")
+    assert pictures.picture(heavy).across.high == 400
+    assert pictures.picture(heavy).caption == ""
+
+
+def test_one_quantile_by_group_is_drawn_with_its_intervals() -> None:
+    keys: Any = {"by": "g", "keys": ["a", "b"], "column": "v", "epsilon": 5.0}
+    table = {"g": ["a", "b"] * 500, "v": list(range(1000))}
+    pandas = pytest.importorskip("pandas")
+    grouped: Any = dpq.median(pandas.DataFrame(table), intervals=0.9, **keys)
+    shown = pictures.picture(grouped)
+    assert [mark.kind for mark in shown.marks].count("interval") == 2
+    assert "Bars: the true quantile, with a chance of at least 90 %." in shown.caption

@@ -110,7 +110,7 @@ def test_the_ledger_is_shown_as_it_stands() -> None:
     remains = Remains("pay <2026>", "epsilon = 0.8 remains of epsilon = 1", 0.8)
     written = page(release([1, 2]), remains)
     assert "“pay <2026>”: epsilon = 0.8 remains of epsilon = 1." in read(written).text
-    assert "width:20.0%" in written
+    assert '<rect width="20.0"' in written
     assert "<2026>" not in written
 
 

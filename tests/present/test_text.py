@@ -2,9 +2,11 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.intervals import Intervals
 from dpquantiles.present import releases
 from dpquantiles.present.tables import LINE
@@ -99,3 +101,38 @@ def test_values_further_apart_than_a_double_can_say() -> None:
     assert [line.count(LINE) for line in releases.text(wide).splitlines()[1:4]] == [0, 18, 35]
     assert "nan" not in releases.html(wide)
     assert [tick.label for tick in ticks(wide.values, 5)][:2] == ["-1.5e308", "-1e308"]
+
+
+def test_keys_stand_to_the_left() -> None:
+    grouped = dpq.GroupedRelease(
+        by=("region", "age"),
+        keys=(("north", "0-9"), ("south", "90 and more")),
+        key_types=("str", "str"),
+        values=((1,), (20,)),
+        q=(0.5,),
+        guarantee=None,
+        mechanism="joint_exp",
+        type="int",
+    )
+    table = [
+        "  region  age          0.5",
+        "  north   0-9            1",
+        "  south   90 and more   20",
+    ]
+    assert releases.text(grouped).splitlines()[:3] == table
+    assert releases.markdown(grouped).splitlines()[1] == "| :-- | :-- | --: |"
+
+
+def test_intervals_by_group_are_shown_or_said_to_be_elsewhere() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"g": ["a", "b"] * 500, "v": list(range(1000))})
+    keys: Any = {"by": "g", "keys": ["a", "b"], "column": "v", "epsilon": 5.0, "intervals": True}
+    one, three = dpq.median(table, **keys), dpq.quartiles(table, **keys)
+    assert list(releases.columns(one)) == ["g", "0.5", "lower", "upper"]
+    assert list(releases.columns(three)) == ["g", "0.25", "0.5", "0.75"]
+    for grouped in (one, three):
+        assert "Each interval holds the quantile of the data" in " ".join(
+            releases.text(grouped).split()
+        )
+    assert "The intervals are in to_frame()" in " ".join(releases.text(three).split())
+    assert "to_frame()" not in releases.text(one)

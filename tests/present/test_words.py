@@ -69,3 +69,8 @@ def test_a_promise_is_never_rounded_down() -> None:
     assert "epsilon = 1.10001)" in shown
     assert str(ZCDP(rho=1 / 3)).startswith("0.333334-zero-concentrated")
     assert str(ApproxDP(epsilon=1 / 3, delta=1e-7 / 3)).startswith("(0.333334, 3.33334e-08)-")
+
+
+def test_units_are_counted_by_the_values_of_their_column() -> None:
+    shown = words.guarantee(PureDP(epsilon=1.0, neighbors=Neighbors.SWAP, unit="person"))
+    assert shown.endswith("; the number of distinct values of person is public.")

@@ -12,7 +12,7 @@ def test_names_and_sentences() -> None:
 def test_sentences_name_units_and_groups() -> None:
     assert Neighbors.ADD_REMOVE.sentence("person") == (
         "all records of one person added or removed; "
-        "the number of different person is protected too"
+        "the number of distinct values of person is protected too"
     )
     assert Neighbors.SWAP.sentence(within=("county", "year")) == (
         "one record replaced by any other of the same county and year; "

@@ -14,6 +14,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.sources import units
 from dpquantiles.sources.tables import open_table
+from tests.sources.origins import LAZY, SLOW, make
 
 RNG = np.random.default_rng(8)
 N = 2000
@@ -73,6 +74,49 @@ def test_answers_are_those_of_the_table_in_memory(engine: str) -> None:
         assert found.keys == expected.keys
         assert found.values == expected.values
         assert found.provenance == expected.provenance
+
+
+MIXED = [f"k{i % 40}" for i in range(N)] + ["large"] * N + ["k3", "k7"] * 30
+VALUES = [*RNG.normal(50, 9, N), *RNG.normal(10, 3, N), *RNG.normal(90, 1, 60)]
+GAPS = [None if i % 11 == 0 else float("nan") if i % 13 == 0 else x for i, x in enumerate(VALUES)]
+
+
+def mixed_table(engine: str, request: pytest.FixtureRequest) -> Any:
+    """Forty small groups and a large one, with values that are missing."""
+    table = pa.table({"x": pa.array(GAPS, pa.float64(), from_pandas=False), "g": MIXED})
+    if engine != "postgres":
+        return make(engine, table, request)
+    server = request.getfixturevalue("postgres")
+    with server.connect() as connection:
+        connection.execute("DROP TABLE IF EXISTS mixed")
+        connection.execute("CREATE TABLE mixed (x double precision, g text)")
+        with connection.cursor().copy("COPY mixed FROM STDIN") as copy:
+            for row in zip(GAPS, MIXED, strict=True):
+                copy.write_row(row)
+    return server.ibis().table("mixed")
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.xdist_group("engines")
+@pytest.mark.parametrize("engine", LAZY)
+def test_groups_in_several_portions_are_those_of_the_array(
+    engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys without rows, groups that are fetched and one that is scanned, in every relation."""
+    monkeypatch.setattr("dpquantiles.views.array.PORTION", 300)
+    monkeypatch.setattr("dpquantiles.sources.group_scans.MOST_ROWS", 1000)
+    memory = pa.table({"x": pa.array(GAPS, pa.float64(), from_pandas=False), "g": MIXED})
+    lazy = mixed_table(engine, request)
+    keys = ["nobody", *(f"k{i}" for i in range(20)), "large", *(f"k{i}" for i in range(20, 39))]
+    asked: dict[str, Any] = {"by": "g", "column": "x", "epsilon": 3.0, "keys": keys}
+    ways: list[dict[str, Any]] = [{}, {"neighbors": "add-remove"}]
+    if engine not in SLOW:
+        ways += [{"missing": "lower"}, {"bounds": (0, 100)}, {"mechanism": "fitted"}]
+        ways += [{"keys": "private", "delta": 1e-6, "neighbors": "add-remove", "missing": "upper"}]
+    for way in ways:
+        options = {**asked, **way}
+        assert ask(lazy, **options) == ask(memory, **options)
 
 
 @each_engine

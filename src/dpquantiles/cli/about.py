@@ -3,7 +3,7 @@
 import json
 import platform
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import metadata
@@ -16,40 +16,59 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dpquantiles import api, auditing, entropy, require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import api, auditing, entropy, require, written
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.data import flight_delays
 from dpquantiles.mechanisms import MECHANISMS
+from dpquantiles.mechanisms.mechanism import Profile
+from dpquantiles.planner.tables import CANDIDATES
 from dpquantiles.present import audits, releases, tables, words
 from dpquantiles.results import Release
 from dpquantiles.version import __version__
 
+LISTED = {True: "auto chooses among these:", False: "For other needs, with --mechanism NAME:"}
+"""The two parts of the list of mechanisms: whether auto may choose them, and the heading."""
+
+CHOSEN = (
+    "A mechanism is the algorithm that draws the answers. You need not choose one: the default, "
+    "auto, takes the one that public numbers say is the most accurate. dpquantiles plan compares "
+    "their errors for your own case."
+)
+
+BUDGETS = {"pure": "--epsilon", "approximate": "--epsilon with --delta", "concentrated": "--rho"}
+"""The options that state a budget, by its kind."""
+
 
 def mechanisms(format: options.PlainFormat = "text") -> None:
-    """List the mechanisms: budgets, neighbors, cost, and when to use each."""
+    """List the algorithms that draw the answers, and when to use each; auto chooses one."""
     require.choice(options.PLAIN_FORMATS, format=format)
-    profiles = {name: asdict(mechanism.profile) for name, mechanism in MECHANISMS.items()}
+    profiles = {name: mechanism.profile for name, mechanism in MECHANISMS.items()}
     if format == "json":
-        listing = [{"name": name, **profile} for name, profile in profiles.items()]
+        listing = [{"name": name, **asdict(profile)} for name, profile in profiles.items()]
         screen.result(json.dumps(listing, indent=2))
-    else:
-        parts = [_profile(name, profile, screen.width()) for name, profile in profiles.items()]
-        screen.result("\n\n".join(parts))
+        return
+    width = screen.width()
+    parts = ["\n".join(textwrap.wrap(CHOSEN, width))]
+    for chosen, heading in LISTED.items():
+        listed = [name for name in profiles if (name in CANDIDATES) is chosen]
+        parts += [heading, *(_profile(name, profiles[name], width) for name in listed)]
+    screen.result("\n\n".join(parts))
 
 
-def _profile(name: str, profile: Mapping[str, Any], width: int) -> str:
-    """The lines about one mechanism: when to use it, and what it can do."""
-    facts = {
-        "budgets": ", ".join(profile["kinds"]),
-        "neighbors": ", ".join(profile["neighbors"]),
-        "bounds": "needed" if profile["needs_bounds"] else "not needed",
-        "cost": profile["cost"],
-    }
-    title = f"{name} (research only)" if profile["research_only"] else name
-    when = textwrap.wrap(profile["when"], width - 2)
-    lines = [f"{label:10}{fact}" for label, fact in facts.items()]
-    return "\n".join([title, *(f"  {line}" for line in [*when, *lines])])
+def _profile(name: str, profile: Profile, width: int) -> str:
+    """The lines about one mechanism: when to use it and, where there are any, its limits."""
+    limits = []
+    if set(profile.kinds) != set(BUDGETS):
+        limits.append(f"Budgets: {', '.join(BUDGETS[kind] for kind in profile.kinds)}.")
+    if len(profile.neighbors) == 1:
+        limits.append(f"Neighbors: {profile.neighbors[0]} only.")
+    if profile.needs_bounds:
+        limits.append("Needs --bounds.")
+    if profile.research_only:
+        limits.append("For research only, never for publication.")
+    about = textwrap.wrap(" ".join([profile.when, *limits]), width - 4)
+    return "\n".join([f"  {name}", *(f"    {line}" for line in about)])
 
 
 COLUMN = "arr_delay"
@@ -80,7 +99,7 @@ Epsilon = Annotated[str, option("--epsilon -e", "NUMBER", "The privacy budget.")
 
 def demo(save: Save = None, epsilon: Epsilon = "1") -> None:
     """Show private deciles of flight delays beside the exact ones."""
-    budget = arguments.epsilon(epsilon)
+    budget = written.epsilon(epsilon)
     delays = flight_delays()
     if save is None:
         screen.result(_report(delays, api.deciles(delays, epsilon=budget), budget))
@@ -143,7 +162,10 @@ OPTIONAL = {
     "ibis-framework": ("ibis", "tables of Ibis, as of PostgreSQL"),
     "dask": ("dask", "tables of Dask"),
     "dp-accounting": ("accounting", "events for its accountants"),
+    "opendp": ("opendp", "measurements for OpenDP"),
     "matplotlib": ("plot", "pictures by plot()"),
+    "starlette": ("studio", "the studio, in the browser"),
+    "uvicorn": ("studio", "the studio, in the browser"),
     "scipy": ("paper", "the experiments of the paper"),
 }
 """For each library, the extra that installs it, and its use."""

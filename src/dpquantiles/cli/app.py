@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from dpquantiles.cli import screen
-from dpquantiles.errors import BudgetExceeded, PublicError
+from dpquantiles.errors import BudgetExceeded, InvalidValue, PublicError
 from dpquantiles.version import __version__
 
 USAGE, REFUSED, INTERRUPTED = 2, 3, 130
@@ -49,10 +49,12 @@ def _add_commands(app: typer.Typer) -> None:
     from dpquantiles.cli.plan import plan
     from dpquantiles.cli.release import release
     from dpquantiles.cli.show import show
+    from dpquantiles.cli.studio import studio
 
     app.command()(release)
     app.command()(show)
     app.command()(plan)
+    app.command()(studio)
     app.add_typer(ledger, name="ledger")
     app.command()(mechanisms)
     app.command()(demo)
@@ -101,6 +103,11 @@ def _two_bounds(given: Sequence[str]) -> list[str]:
         if written[-1] == "--bounds" and rest and not re.match(r"[-+]?\d", "".join(rest[1:2])):
             ends = re.split(r"\s*[,\s]\s*", rest[0].strip(" ()[]"))
             rest = [*ends, *rest[1:]] if len(ends) == 2 and all(ends) else rest
+            if not rest[1:] or re.match(r"-+[a-zA-Z]", rest[1]):
+                raise InvalidValue(
+                    f"bounds must be two values, the lowest and the highest, got {rest[0]!r} "
+                    "alone; for example --bounds 0 100"
+                )
             written, rest = [*written, *rest[:2]], rest[2:]
     return written
 
@@ -112,7 +119,8 @@ def _as_typed(message: str) -> str:
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
     message = re.sub(r"\bneeds by\b", "needs --by", message)
     message = re.sub(r"\brequest_id\b", "request-id", message)
-    message = re.sub(r"\bmin_size\b", "min-size", message)
+    message = re.sub(r"\b(min|value|rank)_(size|error)\b", r"\1-\2", message)
+    message = message.replace("spread=(low, high)", "--spread LOW:HIGH")
     return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from dpquantiles import require
-from dpquantiles.cli import arguments, options, screen
+from dpquantiles import require, written
+from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import Ledger, inspection
@@ -51,7 +51,7 @@ def create(
     neighbors: options.NeighborsName = "swap",
 ) -> None:
     """Create a ledger with a budget for every data set."""
-    budget = arguments.budget(epsilon, delta, rho, neighbors)
+    budget = written.budget(epsilon, delta, rho, neighbors)
     if file.exists():
         raise FileExistsError(f"'{file}' already exists; name another file")
     Ledger(

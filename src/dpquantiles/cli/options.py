@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpquantiles.cli.arguments import PRINTED
+from dpquantiles.cli.destinations import PRINTED
 from dpquantiles.intervals import SUBJECTS
 from dpquantiles.kinds import BY_NAME
 from dpquantiles.mechanisms import MECHANISMS
@@ -149,7 +149,7 @@ Missing = Annotated[
     option(
         "--missing",
         "POLICY",
-        "What becomes of missing values: drop (the default), or lower, upper or a value, which "
+        "How missing values count: drop (the default) leaves them out; or lower, upper or a value "
         "stands in for them.",
         DATA,
         MISSING_POLICIES,

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from dpquantiles.cli import screen
-from dpquantiles.cli.arguments import PARQUET, PARQUET_LIBRARIES, Outputs, beside
+from dpquantiles.cli.destinations import PARQUET, PARQUET_LIBRARIES, Outputs, beside
 from dpquantiles.present import releases, report
 from dpquantiles.present.releases import Shown
 from dpquantiles.present.report import Remains

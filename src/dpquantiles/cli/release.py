@@ -1,16 +1,12 @@
 """`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn
-
-from dpquantiles import entropy
-from dpquantiles.cli import arguments, csv_options, options, screen
-from dpquantiles.cli.dry_run import left, show_dry_run
+from dpquantiles import entropy, written
+from dpquantiles.cli import csv_options, destinations, options, progress, screen
+from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
@@ -18,14 +14,12 @@ from dpquantiles.job import Account, Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.present import words
+from dpquantiles.present.spending import left
 from dpquantiles.privacy import Units
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
 from dpquantiles.sources.named import Dialect, Named
 from dpquantiles.sources.source import Opened
-
-DELAY, PERIOD = 1.0, 0.1
-"""The seconds before a progress bar appears, and between two updates."""
 
 
 def release(
@@ -73,31 +67,31 @@ def release(
     """
     screen.hush(quiet)
     inputs = [file, database, ledger, keys]
-    wanted = arguments.outputs(format, output, plot, force=force, inputs=inputs)
+    wanted = destinations.outputs(format, output, plot, force=force, inputs=inputs)
     rows = max_rows_per_unit
-    dialect = arguments.dialect(delimiter, decimal, thousands, na)
+    dialect = written.dialect(delimiter, decimal, thousands, na)
     books = None if ledger is None else Ledger(ledger)
     with piped() if file == STANDARD_INPUT else nullcontext() as source:
         job = Job(
             data=_data(file, sql, database, type, dialect, source),
             columns=(column,),
-            q=arguments.quantiles(",".join(q)),
-            budget=arguments.budget(epsilon, delta, rho, neighbors),
+            q=written.quantiles(",".join(q)),
+            budget=written.budget(epsilon, delta, rho, neighbors),
             by=tuple(by or ()),
             keys=keys,
             units=Units.of(
-                unit, None if rows is None else arguments.whole("max_rows_per_unit", rows)
+                unit, None if rows is None else written.whole("max_rows_per_unit", rows)
             ),
             bounds={} if bounds is None else {column: bounds},
             resolution=resolution,
-            size=None if size is None else arguments.whole("size", size),
-            min_size=None if min_size is None else arguments.whole("min_size", min_size),
+            size=None if size is None else written.whole("size", size),
+            min_size=None if min_size is None else written.whole("min_size", min_size),
             missing=missing,
             mechanism=mechanism,
-            intervals=arguments.intervals(intervals, intervals_of),
+            intervals=written.intervals(intervals, intervals_of),
             account=Account.of(books, dataset=dataset, part=part, request_id=request_id),
             as_text=True,
-            bits=entropy.system() if seed is None else random.Random(arguments.whole("seed", seed)),
+            bits=entropy.system() if seed is None else random.Random(written.whole("seed", seed)),
         )
         if dry_run:
             show_dry_run(job)
@@ -153,33 +147,5 @@ def _reading(opened: Opened, data: Named, source: Piped | None) -> Iterator[None
     if source is not None:
         source.read_rest()
     percent = None if opened.table is None else opened.table.percent
-    with scanning(percent, data.size().bytes):
+    with progress.reading(percent, data.size().bytes):
         yield
-
-
-@contextmanager
-def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
-    """While the block runs, show the engine's progress, in bytes if their number is known."""
-    if percent is None or not screen.shows_progress():
-        yield
-        return
-    done = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(percent, size, done), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-
-
-def _watch(percent: Callable[[], float], size: int | None, done: threading.Event) -> None:
-    if done.wait(DELAY):
-        return
-    amount = DownloadColumn() if size else TaskProgressColumn()
-    columns = (TextColumn("reading"), BarColumn(), amount)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=size or 100)
-        while not done.wait(PERIOD):
-            part = min(max(percent(), 0.0), 100.0)
-            bar.update(task, completed=part * (size or 100) / 100)

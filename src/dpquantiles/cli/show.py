@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from dpquantiles import results
-from dpquantiles.cli import arguments, options, screen
-from dpquantiles.cli.dry_run import remains
+from dpquantiles.cli import destinations, options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.errors import InvalidValue
 from dpquantiles.ledger import Ledger
 from dpquantiles.present.releases import Shown
 from dpquantiles.present.report import Remains
+from dpquantiles.present.spending import remains
 
 STDIN = "-"
 LEDGER_START = b"SQLite format 3\0"
@@ -49,7 +49,7 @@ def show(
     Example: dpquantiles show release.json -o release.md -o release.svg
     """
     screen.hush(quiet)
-    wanted = arguments.outputs(format, output, plot, force=force, inputs=[file])
+    wanted = destinations.outputs(format, output, plot, force=force, inputs=[file])
     result, rest = _result(file, request_id)
     deliver(result, wanted, remains=rest)
 

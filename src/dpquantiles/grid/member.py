@@ -39,7 +39,12 @@ class Multiples:
 
     def decode(self, steps: Ints) -> list[Any]:
         """The value of each point."""
-        return [self.kind.value(self.number(int(step))) for step in steps]
+        step, limit = self.step, 2**62 if self.kind.integral else 2**53
+        if max(self.reach * step.numerator, step.denominator) > limit:
+            return [self.kind.value(self.number(int(index))) for index in steps]
+        # No product is rounded here, and a quotient is rounded to the nearest double.
+        numbers = multiples_of(self.kind, steps + np.int64(self.first), step)
+        return list(map(self.kind.value, numbers.tolist()))
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""

@@ -179,7 +179,7 @@ class TypedGrid:
             yield f"{self._noun} are rounded {self._unit}{self._type('is finer')}."
         if kind.integral and isinstance(grid, FloatGrid) and self._passes(EXACT_INTEGERS):
             edge = self._shown(Fraction(EXACT_INTEGERS))
-            yield f"{self._noun} of more than {edge} in size are rounded to 53 significant bits."
+            yield f"{self._noun} outside -{edge} to {edge} are rounded to 53 significant bits."
         if not kind.integral and isinstance(grid, UniformGrid):
             yield f"{self._noun} are rounded to multiples of {float(grid.width):.3g}."
 

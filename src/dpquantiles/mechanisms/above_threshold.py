@@ -75,7 +75,7 @@ class AboveThreshold(WithLaw):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m C for C candidates",
-        when="one extreme quantile, such as a bound for clipping, without an upper bound",
+        when="One extreme quantile, such as a bound for clipping, when no upper bound is known.",
         uses_size=False,
     )
     candidates: int = 2**16

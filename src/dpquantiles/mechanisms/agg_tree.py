@@ -70,7 +70,7 @@ class AggTree(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n + b^h, whatever m",
-        when="trees that are to be merged; later queries are free; give bounds for integers",
+        when="Counts to merge later, and more quantiles at no cost; state bounds for integers.",
         uses_size=False,
     )
     height: int | None = None

@@ -39,7 +39,7 @@ class ApproximateQuantiles(RecursiveJointExp):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n + m R",
-        when="a baseline for many quantiles; recursive_joint_exp is more accurate",
+        when="For comparison: one quantile after another; recursive_joint_exp is better.",
     )
 
     @staticmethod

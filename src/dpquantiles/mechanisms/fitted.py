@@ -91,7 +91,7 @@ class Fitted(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n, and that of joint_exp",
-        when="a dozen quantiles or more, of data that may be smooth, tied or clustered",
+        when="The usual choice for more than a dozen quantiles: it adapts to the data, in private.",
         size_share=SIZE_SHARE,
     )
 

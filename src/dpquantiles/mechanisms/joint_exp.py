@@ -95,7 +95,7 @@ class JointExp(WithLaw):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R + m^2 R where windows overlap",
-        when="up to about a dozen quantiles of any data, some dozens of smooth data",
+        when="The usual choice for up to about a dozen quantiles: one draw for all of them.",
     )
     reach: int | None = None
     member: int | None = None

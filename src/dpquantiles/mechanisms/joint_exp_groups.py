@@ -28,7 +28,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import AnyGroups, Groups, SortedView
+from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16
@@ -82,19 +82,10 @@ def draw_side_by_side(
         drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
     answers: list[Answers] = [()] * len(groups)
     for places, records in groups.portions():
-        drawn = _draw_portion(drawing, records, sizes[places], bits)
+        drawn = draw_groups(drawing, records, sizes[places], bits)
         for place, answer in zip(places.tolist(), drawn, strict=True):
             answers[place] = answer[: len(mechanism.q)]
     return GroupAnswers(answers, sizes.tolist(), drawing.member)
-
-
-def _draw_portion(
-    mechanism: JointExp, records: Groups | SortedView, sizes: Ints, bits: Bits
-) -> list[Answers]:
-    """Some groups, or one that is too large to be fetched; the law of a group is the same."""
-    if isinstance(records, Groups):
-        return draw_groups(mechanism, records, sizes, bits)
-    return [_sized(mechanism, int(sizes[0])).law(records).draw(bits)]
 
 
 @np.errstate(all="ignore")
@@ -125,6 +116,7 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     """
     setting, answered = _shared(mechanism, groups)
     together = _pass_together(setting, groups.n)
+    groups = groups.gathered(together)
     answers: list[Answers] = [()] * len(groups)
     for group in np.flatnonzero(~together).tolist():
         answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)

@@ -34,7 +34,7 @@ class Profile:
     cost: str
     """The time after selection, for m quantiles, n records and reach R."""
     when: str
-    """One line on when to use it."""
+    """One sentence on when to use it, for people who do not know how it works."""
     needs_bounds: bool = False
     uses_size: bool = True
     """Whether it needs a public size, stated or bought, under add-remove neighbors."""

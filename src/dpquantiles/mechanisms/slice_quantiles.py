@@ -99,7 +99,7 @@ class SliceQuantiles(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R, R about 2 ln(m K) / epsilon",
-        when="many quantiles, far apart in rank, of very many records on a huge domain",
+        when="Quantiles far apart, of very many records with very many possible values.",
     )
 
     def __post_init__(self) -> None:

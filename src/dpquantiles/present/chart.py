@@ -18,6 +18,9 @@ WIDTH, PLOT_HEIGHT, RIGHT = 440, 178, 16
 CHARACTER, LINE_HEIGHT = 6.3, 14
 """The approximate size of a character of a label."""
 
+LINE = int((WIDTH - 16) / CHARACTER)
+"""The most characters of a line of text below the plot."""
+
 LONGEST_NAME = 36
 """The most characters of a name in a picture; longer ones end in dots."""
 
@@ -203,6 +206,11 @@ class Chart:
         path = {"points": " ".join(f"{x:g},{y:g}" for x, y in points), "fill": "none"}
         stroke = {"stroke": color, "stroke-width": "1.8", "stroke-linejoin": "round"}
         SubElement(self.root, "polyline", path | stroke | style)
+
+    def area(self, points: Sequence[tuple[float, float]], color: str, opacity: float) -> None:
+        """A filled area."""
+        path = {"points": " ".join(f"{x:g},{y:g}" for x, y in points)}
+        SubElement(self.root, "polygon", path | {"fill": color, "fill-opacity": f"{opacity:g}"})
 
     def dot(self, place: tuple[float, float], radius: float, color: str) -> None:
         """A round mark."""

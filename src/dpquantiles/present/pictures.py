@@ -6,12 +6,13 @@ rows: a line for all quantiles, a bar for the middle half of them, and a dot for
 
 import datetime as dt
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 from xml.etree.ElementTree import Element
 
+from dpquantiles.intervals import Interval, MeasuredRanks
 from dpquantiles.present import chart
 from dpquantiles.present.chart import COLORS, PLOT_HEIGHT, Axis, Chart
 from dpquantiles.present.ticks import DAY, Tick, position, share
@@ -26,6 +27,12 @@ MOST_GROUPS = 40
 
 GROUP_HEIGHT, COLUMN_HEIGHT = 18, 48
 """The height of a row in pixels: for a group, and for a column with labels."""
+
+FAR = 300
+"""An answer that is this many times the middle half of the answers away is drawn at the edge."""
+
+LONGEST_LABEL = 18
+"""The most characters of a label in a description, so that two of them fit into a row."""
 
 INSET = 8
 """The room between the outermost dots and the sides of the plot."""
@@ -104,7 +111,7 @@ def drawn(shown: Picture) -> Chart:
         height=shown.height,
         inset=INSET,
         heading=shown.heading,
-        caption=textwrap.wrap(shown.caption, int(chart.WIDTH / chart.CHARACTER)),
+        caption=textwrap.wrap(shown.caption, chart.LINE),
     )
     for mark in shown.marks:
         places = [drawing.at(place) for place in mark.places]
@@ -138,8 +145,9 @@ def _unit(values: Sequence[Any]) -> float | None:
 
 def _distribution(release: Release) -> Picture:
     """The share of records up to each value, in steps from answer to answer."""
-    across = Axis.fitting([*release.values, *_near_ends(release)] or [0], SHARES, "value")
-    answers = sorted((q, position(value)) for q, value in release.items())
+    near = _near([*release.values, *_near_ends(release)], release.values)
+    across = Axis.fitting(near or [0], SHARES, "value")
+    answers = sorted(zip(release.q, _inside(across, release.values), strict=True))
     dots = [(place, q) for q, place in answers]
     corners = [(place, low) for (_, low), (place, _) in pairwise(dots)]
     steps = [place for pair in zip(dots[1:], corners, strict=True) for place in reversed(pair)]
@@ -153,10 +161,29 @@ def _distribution(release: Release) -> Picture:
             *(Mark("dot", [dot]) for dot in dots),
         ],
         heading="Share of records up to each value",
-        caption=_interval_caption(release),
+        caption=" ".join([*_interval_caption(release.ranks), *_far_caption(release.values)]),
         dot=3.2 if len(dots) <= MANY_DOTS else 1.6,
         unit=_unit(release.values),
     )
+
+
+def _near(values: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
+    """Values that are not absurdly far away, as answers about too few records may be."""
+    places = sorted(map(position, answers))
+    spare = len(places) // 4
+    if not spare or places[spare] == places[-1 - spare]:
+        return list(values)
+    low, high = places[spare], places[-1 - spare]
+    reach = FAR * (high - low)
+    return [value for value in values if low - reach <= position(value) <= high + reach]
+
+
+def _far_caption(answers: Sequence[Any]) -> list[str]:
+    count = len(answers) - len(_near(answers, answers))
+    if not count:
+        return []
+    who = "One answer lies" if count == 1 else f"{count} answers lie"
+    return [f"{who} far outside, and {'is' if count == 1 else 'are'} drawn at the edge."]
 
 
 def _near_ends(release: Release) -> list[Any]:
@@ -171,17 +198,21 @@ def _interval_bars(release: Release, across: Axis) -> Iterator[Mark]:
     """A bar for every interval, cut off at the edge of the plot where its end is far away."""
     if release.ranks is None:
         return
-    for q, (lower, upper) in zip(release.q, release.interval(), strict=True):
-        left = across.low if lower is None else max(position(lower), across.low)
-        right = across.high if upper is None else min(position(upper), across.high)
-        yield Mark("interval", [(left, q), (right, q)])
+    for q, interval in zip(release.q, release.interval(), strict=True):
+        yield _interval_bar(across, q, *interval)
 
 
-def _interval_caption(release: Release) -> str:
-    if release.ranks is None:
-        return ""
-    level = 100 * release.ranks.requested.level
-    return f"Bars: the true quantile, with a chance of at least {level:.6g} %."
+def _interval_bar(across: Axis, height: float, lower: Any, upper: Any) -> Mark:
+    left = across.low if lower is None else max(position(lower), across.low)
+    right = across.high if upper is None else min(position(upper), across.high)
+    return Mark("interval", [(left, height), (right, height)])
+
+
+def _interval_caption(ranks: MeasuredRanks | None) -> list[str]:
+    if ranks is None:
+        return []
+    level = 100 * ranks.requested.level
+    return [f"Bars: the true quantile, with a chance of at least {level:.6g} %."]
 
 
 class Row(NamedTuple):
@@ -227,31 +258,54 @@ def _groups(release: GroupedRelease) -> Picture:
     """A row for each group, on one axis, with the highest median at the top."""
     row = Row.of(release.q)
     by = row.low if row.middle is None else row.middle
-    answers = sorted(
-        zip(release.keys, release.values, strict=True), key=lambda one: position(one[1][by])
-    )
-    half, hidden = MOST_GROUPS // 2, len(answers) - MOST_GROUPS
-    if hidden > 0:
-        gap: tuple[Any, Any] = (("…",), None)
-        answers = [*answers[:half], gap, *answers[-half:]]
-    up = Axis.rows([", ".join(map(exact, key)) for key, _ in answers])
-    values = [value for _, some in answers if some is not None for value in some]
+    rows = sorted(range(len(release)), key=lambda k: position(release.values[k][by]))
+    half, hidden = MOST_GROUPS // 2, len(rows) - MOST_GROUPS
+    shown = rows if hidden <= 0 else [*rows[:half], None, *rows[-half:]]
+    up = Axis.rows(["…" if k is None else ", ".join(map(exact, release.keys[k])) for k in shown])
+    heights = {k: height for height, k in enumerate(shown) if k is not None}
+    values = [value for k in heights for value in release.values[k]]
+    bars = _group_intervals(release, heights)
+    ends = [end for _, interval in bars for end in interval if end is not None]
+    across = Axis.fitting(_near([*values, *ends], values) or [0], up, "value")
     left_out = f" {hidden:,} groups in the middle are left out." if hidden > 0 else ""
     return Picture(
         f"Quantiles by {', '.join(release.by)}",
-        Axis.fitting(values or [0], up, "value"),
+        across,
         up,
         [
-            mark
-            for height, (_, some) in enumerate(answers)
-            if some is not None
-            for mark in row.marks([position(value) for value in some], height)
+            *(_interval_bar(across, height, *interval) for height, interval in bars),
+            *(
+                mark
+                for k, height in heights.items()
+                for mark in row.marks(_inside(across, release.values[k]), height)
+            ),
         ],
-        height=max(1, len(answers)) * GROUP_HEIGHT,
+        height=max(1, len(shown)) * GROUP_HEIGHT,
         heading=f"Quantiles by {', '.join(release.by)}",
-        caption=row.legend(release.q) + left_out,
+        caption=" ".join(
+            [
+                row.legend(release.q) + left_out,
+                *(_interval_caption(release.ranks[0]) if bars and release.ranks else []),
+                *_far_caption(values),
+            ]
+        ),
         unit=_unit(values),
     )
+
+
+def _group_intervals(
+    release: GroupedRelease, heights: Mapping[int, int]
+) -> list[tuple[int, Interval]]:
+    """The heights of groups and their intervals; none where there are several quantiles."""
+    if not release.ranks or len(release.q) > 1:
+        return []
+    ends = release.columns()
+    return [(height, Interval(ends["lower"][k], ends["upper"][k])) for k, height in heights.items()]
+
+
+def _inside(across: Axis, values: Sequence[Any]) -> list[float]:
+    """The places of values, at an edge of the plot where they lie beyond it."""
+    return [min(max(position(value), across.low), across.high) for value in values]
 
 
 def _description(description: Description) -> Picture:
@@ -264,7 +318,7 @@ def _description(description: Description) -> Picture:
         ends = (spots[row.first], spots[row.last])
         places = [share(spot, *ends) for spot in spots]
         marks += row.marks(places, height)
-        written = labels(values)
+        written = _brief(values)
         if row.middle is not None:
             marks.append(Mark("label", [(places[row.middle], height)], written[row.middle]))
         if ends[0] != ends[1]:
@@ -281,3 +335,18 @@ def _description(description: Description) -> Picture:
         heading="Quantiles by column, each on a scale of its own",
         caption=row.legend(description.q),
     )
+
+
+def _brief(values: Sequence[Any]) -> list[str]:
+    """Short labels: times to the day, the minute or the second, whichever their span needs."""
+    written = labels(values)
+    if values and all(isinstance(value, dt.datetime) for value in values):
+        span = position(max(values)) - position(min(values))
+        shown = slice(10) if span >= 10 * DAY else slice(16) if span >= 600 else slice(5, 19)
+        written = [value.isoformat(sep=" ")[shown] for value in values]
+    return [_shortened(value, label) for value, label in zip(values, written, strict=True)]
+
+
+def _shortened(value: Any, label: str) -> str:
+    long = len(label) > LONGEST_LABEL
+    return f"{value:.6g}" if long and isinstance(value, Real) else chart.short(label, LONGEST_LABEL)

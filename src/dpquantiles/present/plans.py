@@ -72,8 +72,8 @@ def _mechanisms(plan: Plan) -> dict[str, list[str]]:
     auto = plan.chosen.mechanism
     return {
         "mechanism": [e.mechanism + " (auto)" * (e.mechanism == auto) for e in plan.table],
-        "expected": [_ranks(e.mean) for e in plan.table],
-        "95 %": [_ranks(e.worst) for e in plan.table],
+        "expected": [ranks(e.mean) for e in plan.table],
+        "95 %": [ranks(e.worst) for e in plan.table],
         "of size": [f"{e.worst / plan.size:.2%}" for e in plan.table],
     }
 
@@ -86,8 +86,8 @@ def _by_quantile(plan: Plan, detailed: Estimate) -> dict[str, list[str]]:
     )
     columns = {
         "q": [quantile(plan.q[k]) for k in shown],
-        "expected": [_ranks(detailed.expected[k]) for k in shown],
-        "95 %": [_ranks(detailed.bound[k]) for k in shown],
+        "expected": [ranks(detailed.expected[k]) for k in shown],
+        "95 %": [ranks(detailed.bound[k]) for k in shown],
     }
     values = [_value(plan, detailed.bound[k]) for k in shown]
     return columns if None in values else {**columns, "in values": [str(v) for v in values]}
@@ -101,7 +101,8 @@ def _value(plan: Plan, ranks: float) -> str | None:
     return f"{distance:.3g}" if isinstance(distance, float) else str(distance)
 
 
-def _ranks(error: float) -> str:
+def ranks(error: float) -> str:
+    """A rank error in short."""
     return f"{error:,.0f}" if error >= 100 else f"{error:.1f}"
 
 
@@ -111,8 +112,8 @@ def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
     span = max(max(errors) - min(errors), 1e-9)
     columns = {
         "budget": [budget(stated) for stated, _ in curve],
-        "expected": [_ranks(estimate.mean) for _, estimate in curve],
-        "95 %": [_ranks(estimate.worst) for _, estimate in curve],
+        "expected": [ranks(estimate.mean) for _, estimate in curve],
+        "95 %": [ranks(estimate.worst) for _, estimate in curve],
         "of size": [f"{estimate.worst / size:.2%}" for _, estimate in curve],
     }
     shares = [(error - min(errors)) / span for error in errors]
@@ -126,8 +127,8 @@ def svg(plan: Plan, curve: Curve) -> str:
     means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
     bounds = [max(estimate.worst, LEAST_DRAWN) for _, estimate in curve]
     across = Axis.logarithmic(amounts, plan.budget.measure)
-    assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", int(chart.WIDTH / chart.CHARACTER))
-    drawn = Chart(heading, across, _error_axis([*means, *bounds]), heading=heading, caption=assumed)
+    assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", chart.LINE)
+    drawn = Chart(heading, across, error_axis([*means, *bounds]), heading=heading, caption=assumed)
     for errors, label, dash, (right, down), anchor in (
         (means, "expected", "none", (-4, 14), "end"),
         (bounds, "95 %", "5 3", (4, -4), "start"),
@@ -139,7 +140,7 @@ def svg(plan: Plan, curve: Curve) -> str:
     return drawn.svg()
 
 
-def _error_axis(errors: Sequence[float]) -> Axis:
+def error_axis(errors: Sequence[float]) -> Axis:
     """The axis of errors; its lowest label says that smaller errors are drawn there too."""
     axis = Axis.logarithmic(errors)
     least = math.log10(LEAST_DRAWN)

@@ -34,31 +34,32 @@ Shown = Release | GroupedRelease | Description
 
 def text(result: Shown, width: int = tables.WIDTH) -> str:
     """A result as plain text: its table, with a picture if it is a release, and its promise."""
-    shown = _fitting(columns(result), result, width)
+    shown = tables.narrowed(columns(result), width, keys(result))
     room = width - max(map(len, tables.lines(shown))) - len("   ")
     pictures: list[str] = []
     if isinstance(result, Release) and room >= LEAST_TRACK:
         pictures = dots(result.values, min(width, 2 * room))
-    lines = tables.lines(shown, pictures) + [f"  {line}" for line in _left_out(result)]
+    lines = tables.lines(shown, pictures, keys(result))
+    lines += [f"  {line}" for line in _left_out(result)]
     return "\n".join([*lines, *tables.wrapped(statements(result), width)])
 
 
 def short(result: Shown, width: int = tables.WIDTH) -> str:
     """What Python shows: the first and the last rows of the table, the promise, and warnings."""
     shown = tables.shortened(columns(result, most=None), MOST_SHORT)
-    lines = tables.lines(_fitting(shown, result, width))
+    lines = tables.lines(tables.narrowed(shown, width, keys(result)), (), keys(result))
     return "\n".join([*lines, *tables.wrapped([promise(result), *_warnings(result)], width)])
 
 
-def _fitting(shown: tables.Columns, result: Shown, width: int) -> tables.Columns:
-    keys = len(result.by) if isinstance(result, GroupedRelease) else 1
-    return tables.narrowed(shown, width, keys)
+def keys(result: Shown) -> int:
+    """How many columns of its table name the rows."""
+    return len(result.by) if isinstance(result, GroupedRelease) else 1
 
 
 def html(result: Shown) -> str:
     """A result as HTML, with a picture."""
     alone = isinstance(result, Release)
-    parts = [tables.cells(columns(result), height=300 if alone else 420)]
+    parts = [tables.cells(columns(result), 300 if alone else 420, keys(result))]
     if len(result) and not (alone and len(set(result.q)) == 1):
         parts.append(pictures.element(result))
     first, *more = statements(result)
@@ -68,7 +69,7 @@ def html(result: Shown) -> str:
 
 def markdown(result: Shown) -> str:
     """A result as Markdown: its whole table, and the statements below it."""
-    table = tables.markdown(columns(result, most=None))
+    table = tables.markdown(columns(result, most=None), keys(result))
     return "\n\n".join([table, *statements(result)])
 
 
@@ -81,18 +82,25 @@ def columns(result: Shown, most: int | None = MOST_ROWS) -> dict[str, list[str]]
     """A result as columns of labels, by quantile; for groups, the first rows of the wide form."""
     if isinstance(result, GroupedRelease):
         rows = list(islice(zip(result.keys, result.values, strict=True), most))
-        keys = {name: [exact(key[i]) for key, _ in rows] for i, name in enumerate(result.by)}
+        names = {name: [exact(key[i]) for key, _ in rows] for i, name in enumerate(result.by)}
         answers = [labels([values[i] for _, values in rows]) for i in range(len(result.q))]
-        return keys | dict(zip(map(quantile, result.q), answers, strict=True))
+        wide = names | dict(zip(map(quantile, result.q), answers, strict=True))
+        return wide | _ends(result, most) if len(result.q) == 1 else wide
     shown = {"q": [quantile(q) for q in result.q]}
     if isinstance(result, Description):
         return shown | {name: labels(release.values) for name, release in result.releases.items()}
-    shown["value"] = labels(result.values)
-    if result.ranks is not None:
-        for name, beyond in (("lower", OPEN_BELOW), ("upper", OPEN_ABOVE)):
-            ends = result.columns()[name]
-            closed = iter(labels([end for end in ends if end is not None]))
-            shown[name] = [beyond if end is None else next(closed) for end in ends]
+    return shown | {"value": labels(result.values)} | _ends(result)
+
+
+def _ends(result: Release | GroupedRelease, most: int | None = None) -> dict[str, list[str]]:
+    """The ends of intervals as columns of labels; none if there are no intervals."""
+    if not result.ranks:
+        return {}
+    table, shown = result.columns(), {}
+    for name, beyond in (("lower", OPEN_BELOW), ("upper", OPEN_ABOVE)):
+        ends = table[name][:most]
+        closed = iter(labels([end for end in ends if end is not None]))
+        shown[name] = [beyond if end is None else next(closed) for end in ends]
     return shown
 
 
@@ -111,9 +119,20 @@ def statements(result: Shown) -> list[str]:
             for note in notes(release)
         ]
         return [promise(result), *missing_values(result.releases.values()), *by_column]
-    ranks = result.ranks if isinstance(result, Release) else None
-    covered = [] if ranks is None else [coverage(ranks.requested)]
-    return [promise(result), *covered, *missing_values([result]), *notes(result)]
+    return [promise(result), *covered(result), *missing_values([result]), *notes(result)]
+
+
+ELSEWHERE = "The intervals are in to_frame(), and in JSON and CSV files."
+
+
+def covered(result: Release | GroupedRelease) -> list[str]:
+    """What intervals mean and, where the table has no room for them, where they are."""
+    if not result.ranks:
+        return []
+    if isinstance(result, Release):
+        return [coverage(result.ranks.requested)]
+    meaning = coverage(result.ranks[0].requested)
+    return [meaning if len(result.q) == 1 else f"{meaning} {ELSEWHERE}"]
 
 
 def _warnings(result: Shown) -> list[str]:

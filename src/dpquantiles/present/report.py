@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present import pictures
-from dpquantiles.present.releases import Shown, columns
-from dpquantiles.present.words import coverage, exact, labels, missing, promise, quantile
-from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+from dpquantiles.present.releases import Shown, columns, covered, keys
+from dpquantiles.present.words import exact, labels, missing, promise, quantile
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Answers, Description, GroupedRelease, Release
 from dpquantiles.version import __version__
 
@@ -47,20 +47,28 @@ def page(result: Shown, remains: Remains | None = None) -> str:
     SubElement(head, "style").text = style
     main = SubElement(SubElement(document, "body"), "main")
     SubElement(main, "h1").text = title
-    SubElement(main, "p", {"class": "lead"}).text = " ".join(_in_short(result))
-    main.append(_answers(result))
-    for cards in (
-        (_protected(result), _accuracy(result)),
-        (_cost(result, remains), _origin(result)),
-    ):
-        SubElement(main, "div", {"class": "pair"}).extend(cards)
+    SubElement(main, "p", {"class": "lead"}).text = " ".join(in_short(result))
+    main.extend(sections(result, remains))
     made = f"Made with dpquantiles {__version__}. This file is complete: it loads nothing."
     SubElement(main, "footer").text = made
     written = tostring(document, encoding="unicode", method="html")
     return f"<!DOCTYPE html>\n{written}"
 
 
-def _in_short(result: Shown) -> Iterator[str]:
+def sections(result: Shown, remains: Remains | None = None) -> list[Element]:
+    """The parts of a report: the answers, what is protected, how accurate, cost and origin."""
+    pairs = [
+        (_protected(result), _accuracy(result)),
+        (_cost(result, remains), _origin(result)),
+    ]
+    parts = [_answers(result)]
+    for cards in pairs:
+        parts.append(Element("div", {"class": "pair"}))
+        parts[-1].extend(cards)
+    return parts
+
+
+def in_short(result: Shown) -> Iterator[str]:
     """The main answers as sentences."""
     if isinstance(result, GroupedRelease):
         yield f"{len(result):,} groups by {' and '.join(result.by)}."
@@ -86,7 +94,7 @@ def _answers(result: Shown) -> Element:
     both = SubElement(section, "div", {"class": "answers"})
     if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
         both.append(pictures.element(result))
-    both.append(_table(columns(result, most=MOST_ROWS)))
+    both.append(_table(columns(result, most=MOST_ROWS), keys(result)))
     more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
     if more > 0:
         _say(section, f"{more:,} more groups are in the JSON and CSV files.", "small")
@@ -108,19 +116,24 @@ def _protected(result: Shown) -> Element:
         f"this report about any single {whom}{there}, whatever else they know.",
         "promise",
     )
-    if isinstance(stated, (PureDP, ApproxDP)) and stated.epsilon <= TELLING_EPSILON:
-        (low, low_after), (even, even_after) = (
-            (p, _suspected(p, stated.epsilon)) for p in SUSPICIONS
-        )
-        unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
-        _say(
-            section,
-            f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
-            f"become {_percent(low_after)} sure by this report, at most; somebody who is "
-            f"{_percent(even)} sure, {_percent(even_after)}{unless}.",
-        )
+    if told := in_numbers(stated, "by this report"):
+        _say(section, told)
     _say(section, f"In full: {promise(result)}", "small")
     return section
+
+
+def in_numbers(stated: Guarantee, by: str) -> str:
+    """What a guarantee means for somebody's suspicion; nothing where examples would mislead."""
+    if not isinstance(stated, (PureDP, ApproxDP)) or stated.epsilon > TELLING_EPSILON:
+        return ""
+    whom = "record" if stated.unit is None else stated.unit
+    (low, low_after), (even, even_after) = ((p, _suspected(p, stated.epsilon)) for p in SUSPICIONS)
+    unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
+    return (
+        f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
+        f"become {_percent(low_after)} sure {by}, at most; somebody who is "
+        f"{_percent(even)} sure, {_percent(even_after)}{unless}."
+    )
 
 
 def _suspected(before: float, epsilon: float) -> float:
@@ -133,8 +146,8 @@ def _suspected(before: float, epsilon: float) -> float:
 
 def _accuracy(result: Shown) -> Element:
     section = _section("How accurate it is")
-    if isinstance(result, Release) and result.ranks is not None:
-        _say(section, coverage(result.ranks.requested))
+    for sentence in [] if isinstance(result, Description) else covered(result):
+        _say(section, sentence)
     parts = result.releases if isinstance(result, Description) else {"": result}
     for name, part in parts.items():
         expected, size = part.provenance.get("expected"), part.provenance.get("size")
@@ -200,11 +213,17 @@ def _cost(result: Shown, remains: Remains | None) -> Element:
         return section
     _say(section, f"The ledger has a budget for the data set “{remains.dataset}”: {remains.words}.")
     share = min(max(1 - remains.share, 0.0), 1.0)
-    bar = SubElement(section, "div", {"class": "bar", "role": "img"})
-    bar.set("aria-label", f"{share:.0%} of the budget is spent")
-    SubElement(bar, "i", style=f"width:{100 * share:.1f}%").text = ""
+    section.append(bar(share))
     _say(section, f"{share:.0%} of the budget is spent.", "small")
     return section
+
+
+def bar(share: float) -> Element:
+    """How much of a budget is spent, as a bar; it needs no style of its own."""
+    named = {"class": "bar", "role": "img", "aria-label": f"{share:.0%} of the budget is spent"}
+    drawn = Element("svg", {"viewBox": "0 0 100 1", "preserveAspectRatio": "none", **named})
+    SubElement(drawn, "rect", width=f"{100 * share:.1f}", height="1")
+    return drawn
 
 
 def _origin(result: Shown) -> Element:
@@ -258,15 +277,16 @@ def _say(section: Element, words: str, style: str = "") -> None:
     SubElement(section, "p", {"class": style} if style else {}).text = words
 
 
-def _table(shown: Mapping[str, Sequence[str]]) -> Element:
+def _table(shown: Mapping[str, Sequence[str]], keys: int = 1) -> Element:
     box = Element("div", {"class": "scroll"})
     table = SubElement(box, "table")
     head = SubElement(SubElement(table, "thead"), "tr")
-    for title in shown:
-        SubElement(head, "th").text = title
+    sides = [{"class": "key"}] * keys + [{}] * (len(shown) - keys)
+    for title, side in zip(shown, sides, strict=True):
+        SubElement(head, "th", side).text = title
     body = SubElement(table, "tbody")
     for row in zip(*shown.values(), strict=True):
         line = SubElement(body, "tr")
-        for cell in row:
-            SubElement(line, "td").text = cell
+        for cell, side in zip(row, sides, strict=True):
+            SubElement(line, "td", side).text = cell
     return box

@@ -5,10 +5,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from dpquantiles.ledger import Ledger
+from dpquantiles.job import Job
+from dpquantiles.ledger import Ledger, entries
 from dpquantiles.ledger.books import Owner, Standing
+from dpquantiles.ledger.entries import RECORD
 from dpquantiles.present import tables
 from dpquantiles.present.chart import CHARACTER, COLORS, LINE_HEIGHT, Axis, Chart, short
+from dpquantiles.present.report import Remains
 from dpquantiles.present.ticks import EPOCH, position, ticks
 from dpquantiles.privacy import ApproxDP, Guarantee
 
@@ -27,6 +30,29 @@ Steps = Sequence[tuple[dt.datetime, float]]
 """The times at which an account was charged, and what it had spent by then."""
 
 Span = tuple[dt.datetime, dt.datetime]
+
+
+def left(job: Job) -> Remains:
+    """The remaining budget of a job with an account."""
+    assert job.account is not None
+    account, unit = job.account, job.units.column or RECORD
+    return remains(account.ledger, account.dataset, account.part, unit)
+
+
+def remains(ledger: Ledger, dataset: str, part: str | None, unit: str) -> Remains:
+    """The remaining budget of a data set."""
+    rest = ledger.remaining(dataset, part=part, unit=unit)
+    measure, budget = ledger.budget.measure, entries.words(ledger.budget)
+    words = f"{measure} = {entries.digits(rest)} remains of {budget}"
+    return Remains(dataset, words, rest / ledger.budget.amount)
+
+
+def fits(job: Job) -> bool:
+    """Whether the ledger would grant a new request of the cost of a job with an account."""
+    assert job.account is not None
+    dataset, part = job.account.dataset, job.account.part
+    unit = job.units.column or RECORD
+    return job.account.ledger.fits(job.budget, dataset=dataset, part=part, unit=unit)
 
 
 def _steps(ledger: Ledger) -> dict[Owner, Steps]:
@@ -110,6 +136,11 @@ def _block(share: float) -> str:
 
 
 def svg(ledger: Ledger) -> str:
+    """The picture of the spending as a file of its own."""
+    return picture(ledger).svg()
+
+
+def picture(ledger: Ledger) -> Chart:
     """Spending over time, one line for each account, under the line of the budget."""
     limit = ledger.budget.amount
     steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
@@ -130,7 +161,7 @@ def svg(ledger: Ledger) -> str:
         chart.text((chart.right + 8, height + 4), name, color=color)
     for points, color in zip(steps.values(), colors[1:], strict=True):
         chart.curve(_staircase(chart, points), color)
-    return chart.svg()
+    return chart
 
 
 def _time_axis(steps: Mapping[Owner, Steps]) -> Axis:

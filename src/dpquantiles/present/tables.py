@@ -32,13 +32,14 @@ Columns = Mapping[str, Sequence[str]]
 """Labels by the title of their column; all columns have the same length."""
 
 
-def lines(columns: Columns, pictures: Sequence[str] = ()) -> list[str]:
-    """Columns under their titles, all but the first to the right, and a picture of each row."""
+def lines(columns: Columns, pictures: Sequence[str] = (), keys: int = 1) -> list[str]:
+    """Columns under their titles, the first ones to the left, and a picture of each row."""
     widths = [max(map(len, [title, *labels])) for title, labels in columns.items()]
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    sides = [str.ljust] * keys + [str.rjust] * (len(columns) - keys)
     aligned = [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
-        for first, *rest in rows
+        "  ".join(to(label, size) for to, label, size in zip(sides, row, widths, strict=True))
+        for row in rows
     ]
     beside = ["", *pictures] if pictures else [""] * len(rows)
     return [f"  {row}  {picture}".rstrip() for row, picture in zip(aligned, beside, strict=True)]
@@ -101,29 +102,29 @@ def csv(columns: Mapping[str, Sequence[Any]]) -> str:
     return written.getvalue()
 
 
-def markdown(columns: Columns) -> str:
-    """A table in Markdown; all but its first column are right-aligned."""
-    sides = [":--", *["--:"] * (len(columns) - 1)]
+def markdown(columns: Columns, keys: int = 1) -> str:
+    """A table in Markdown; all but its first columns are right-aligned."""
+    sides = [":--"] * keys + ["--:"] * (len(columns) - keys)
     rows = [tuple(columns), tuple(sides), *zip(*columns.values(), strict=True)]
     escaped = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
 
 
-def cells(columns: Columns, height: int) -> Element:
-    """An HTML table that scrolls if it is too high; all but its first column are right-aligned."""
+def cells(columns: Columns, height: int, keys: int = 1) -> Element:
+    """An HTML table that scrolls if it is too high; all but its first columns are right-aligned."""
     box = Element("div", style=f"max-height:{height}px;overflow:auto")
     table = SubElement(box, "table", style="border-collapse:collapse;margin:0")
     head = SubElement(SubElement(table, "thead"), "tr")
     for place, title in enumerate(columns):
-        side = "right" if place else "left"
+        side = "left" if place < keys else "right"
         SubElement(head, "th", style=f"{CELL}{side};border-bottom:{RULE}").text = title
     body = SubElement(table, "tbody")
     style = f"{CELL}right;font-variant-numeric:tabular-nums;white-space:nowrap"
-    for first, *rest in zip(*columns.values(), strict=True):
+    for labels in zip(*columns.values(), strict=True):
         row = SubElement(body, "tr", style="background:transparent")
-        SubElement(row, "td", style=f"{CELL}left;opacity:0.75").text = first
-        for label in rest:
-            SubElement(row, "td", style=style).text = label
+        for place, label in enumerate(labels):
+            key = f"{CELL}left;opacity:0.75"
+            SubElement(row, "td", style=key if place < keys else style).text = label
     return box
 
 

@@ -37,11 +37,23 @@ def notes(result: Answers) -> list[str]:
 
 
 POLICIES = {
-    DROP: "are left out, and how many there are is protected",
+    DROP: "are left out; how many there are stays protected",
     "lower": "count as the lowest value",
     "upper": "count as the highest value",
 }
 """What becomes of missing values, by policy."""
+
+
+TYPES = {
+    "int": "whole numbers",
+    "float": "numbers",
+    "decimal": "numbers",
+    "bool": "true or false",
+    "date": "dates",
+    "datetime": "dates with a time",
+    "timedelta": "durations",
+}
+"""The cells of a type in words."""
 
 
 def missing(policy: object) -> str:
@@ -52,8 +64,8 @@ def missing(policy: object) -> str:
 
 def cells(type_name: str, policy: object) -> str:
     """Which cells of CSV files are missing values, and what becomes of them."""
-    gone = f"cells that are empty, no {type_name}, or named by --na are missing values"
-    return f"{gone}; {missing(policy)[0].lower()}{missing(policy)[1:].rstrip('.')}"
+    gone = f"cells that are empty, named by --na or not {TYPES.get(type_name, 'of its type')}"
+    return f"{gone} count as missing; {missing(policy)[0].lower()}{missing(policy)[1:].rstrip('.')}"
 
 
 def missing_values(results: Iterable[Answers]) -> list[str]:
@@ -79,7 +91,7 @@ def _sentence(text: str) -> str:
 def guarantee(stated: Guarantee) -> str:
     """A guarantee, explained to people who do not know the term."""
     one = "any one record" if stated.unit is None else f"all records of any one {stated.unit}"
-    many = "records" if stated.unit is None else f"different {stated.unit}"
+    many = "records" if stated.unit is None else f"distinct values of {stated.unit}"
     columns = " and ".join(stated.within)
     if stated.neighbors is Neighbors.SWAP:
         other = "any other" if stated.unit is None else "those of any other"

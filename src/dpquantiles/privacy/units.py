@@ -32,7 +32,9 @@ class Neighbors(StrEnum):
     def sentence(self, unit: str | None = None, within: Sequence[str] = ()) -> str:
         """The relation in words: what may change, and whether the number of records is public."""
         one = "one record" if unit is None else f"all records of one {unit}"
-        count = "the number of records" if unit is None else f"the number of different {unit}"
+        count = (
+            "the number of records" if unit is None else f"the number of distinct values of {unit}"
+        )
         if self is Neighbors.ADD_REMOVE:
             return f"{one} added or removed; {count} is protected too"
         other = "any other" if unit is None else "those of any other"

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -61,6 +62,13 @@ class Dask(Engine):
     def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows on the workers."""
         return nullcontext(native.persist())
+
+    def uploaded(
+        self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
+    ) -> AbstractContextManager[Any]:
+        keys = {name: native.dtypes[name] for name in columns if name in native.columns}
+        rows = nw.from_dict(columns, schema, backend="pandas").to_native().astype(keys)
+        return nullcontext(dd.from_pandas(rows, npartitions=1))  # type: ignore[no-untyped-call]
 
 
 def _doubles(part: Any, name: str, _: Kind) -> Any:

@@ -12,7 +12,7 @@ from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.queries import QueryEngine
+from dpquantiles.sources.queries import BATCH, QueryEngine, in_order
 from dpquantiles.sources.tables import Table
 
 try:
@@ -89,11 +89,20 @@ class DuckDB(QueryEngine):
         return f"hash(hash({', '.join([str(key), *map(quoted, columns)])}))"
 
     def collect(self, frame: Any) -> Any:
-        """Fetch intervals as durations, because `safe` made all of them plain lengths of time."""
+        plain, lengths = self._without_intervals(frame)
+        return _with_durations(super().collect(plain), lengths)
+
+    def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
+        """All by one scan that DuckDB orders, on disk if memory is short."""
+        plain, lengths = self._without_intervals(frame)
+        for rows in in_order(self, plain, runs, _batches):
+            yield _with_durations(rows, lengths)
+
+    def _without_intervals(self, frame: Any) -> tuple[Any, list[str]]:
+        """Intervals as microseconds, because `safe` made all of them plain lengths of time."""
         schema = frame.collect_schema().items()
         lengths = {name: _microseconds(name) for name, dtype in schema if dtype == nw.Duration}
-        rows = super().collect(self._with(frame, lengths))
-        return rows.with_columns(nw.col(*lengths).cast(nw.Duration("us"))) if lengths else rows
+        return self._with(frame, lengths), list(lengths)
 
     def transaction(self, native: Any) -> AbstractContextManager[None]:
         connection = getattr(native, "_con", None)
@@ -102,16 +111,47 @@ class DuckDB(QueryEngine):
     def is_derived(self, native: Any) -> bool:
         return is_derived(native, _runner(native))
 
-    @contextmanager
-    def kept(self, native: Any) -> Iterator[Any]:
+    def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows in a temporary table, which DuckDB moves to disk if memory is short."""
-        name = f"dpq_{uuid4().hex}"
-        try:
-            native.query(ROWS, f"CREATE TEMP TABLE {name} AS SELECT * FROM {ROWS}")
-            yield native.query(ROWS, f"SELECT * FROM {name}")
-        finally:
-            with suppress(duckdb.Error):  # a failed transaction has already dropped the table
-                _runner(native)(f"DROP TABLE IF EXISTS {name}")
+        return _temporary(native, f"SELECT * FROM {ROWS}")
+
+    def uploaded(
+        self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
+    ) -> AbstractContextManager[Any]:
+        """A temporary table, from one text for each column: DuckDB reads long lists slowly."""
+        cells = (_unnested(name, parts, schema[name]) for name, parts in columns.items())
+        return _temporary(native, f"SELECT {', '.join(cells)}")
+
+
+@contextmanager
+def _temporary(native: Any, query: str) -> Iterator[Any]:
+    """The result of a query, in a temporary table on the connection of a relation."""
+    name = f"dpq_{uuid4().hex}"
+    try:
+        native.query(ROWS, f"CREATE TEMP TABLE {name} AS {query}")
+        yield native.query(ROWS, f"SELECT * FROM {name}")
+    finally:
+        with suppress(duckdb.Error):  # a failed transaction has already dropped the table
+            _runner(native)(f"DROP TABLE IF EXISTS {name}")
+
+
+def _unnested(name: str, parts: Sequence[Any], dtype: Any) -> str:
+    """A column of whole numbers, booleans or bytes."""
+    texts = (part.hex() if isinstance(part, bytes) else str(part) for part in parts)
+    cell = f"unnest(string_split('{','.join(texts)}', ','))"
+    stated = {nw.Boolean: "BOOLEAN", nw.Int32: "INTEGER", nw.UInt64: "UBIGINT"}.get(dtype, "BIGINT")
+    cell = f"unhex({cell})" if dtype == nw.Binary else f"CAST({cell} AS {stated})"
+    return f"{cell} AS {quoted(name)}"
+
+
+def _batches(native: Any) -> Any:
+    """A reader of Arrow batches; it was renamed in DuckDB 1.4."""
+    reader = getattr(native, "to_arrow_reader", None) or native.fetch_record_batch
+    return reader(BATCH)
+
+
+def _with_durations(rows: Any, lengths: Sequence[str]) -> Any:
+    return rows.with_columns(nw.col(*lengths).cast(nw.Duration("us"))) if lengths else rows
 
 
 def quoted(name: str) -> str:

@@ -39,6 +39,12 @@ BIN, MISSING = "bin", -1
 COUNT, LOW, HIGH = "count", "low", "high"
 """The columns of a frame grouped by bins: the size, least and greatest value of each bin."""
 
+CODE = "dpq_code"
+"""The column of the place that the key of a row has in a list of keys."""
+
+TOGETHER = 16
+"""How many portions of groups are fetched by one scan where the engine does not order rows."""
+
 POSITION = "p"
 """The column of positions, for values that cannot be cast to positions."""
 
@@ -132,6 +138,36 @@ class Engine(ABC):
     @abstractmethod
     def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Compute the rows of a query once, and keep them until the context ends."""
+
+    @abstractmethod
+    def uploaded(
+        self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
+    ) -> AbstractContextManager[Any]:
+        """A small native table with these columns, beside another one that it can be joined to."""
+
+    @contextmanager
+    def with_places(
+        self, frame: Any, names: Sequence[str], keys: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """The rows with one of these keys, and the place of the key in the list as `CODE`."""
+        dtypes = frame.collect_schema()
+        columns = {name: [key[i] for key in keys] for i, name in enumerate(names)}
+        schema = {**{name: dtypes[name] for name in names}, CODE: nw.Int32}
+        with ExitStack() as stack:
+            with self.failure_reported():
+                places = {**columns, CODE: range(len(keys))}
+                table = stack.enter_context(self.uploaded(frame.to_native(), places, schema))
+                joined = frame.join(nw.from_native(table), on=list(names), how="inner")
+            yield joined
+            with self.failure_reported():
+                stack.close()
+
+    def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
+        """The rows of each of these ascending runs of places, with as few scans as possible."""
+        for start in range(0, len(runs), TOGETHER):
+            some = runs[start : start + TOGETHER]
+            rows = self.collected(_among(frame, some[0].start, some[-1].stop))
+            yield from (_among(rows, run.start, run.stop) for run in some)
 
     def transaction(self, native: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
         """A context in which all scans see the same state of all tables, if the engine has one."""
@@ -228,3 +264,8 @@ class Engine(ABC):
                 "nothing was released; its own message may quote data and is left out. Check the "
                 "connection and that the same query runs there, then ask again"
             ) from None
+
+
+def _among(frame: Any, start: int, stop: int) -> Any:
+    """The rows whose place is in start .. stop-1."""
+    return frame.filter(nw.col(CODE) >= start, nw.col(CODE) < stop)

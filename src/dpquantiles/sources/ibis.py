@@ -2,7 +2,8 @@
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -17,11 +18,11 @@ from dpquantiles.errors import UnreadableData
 from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.kinds.times import EPOCH
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE
+from dpquantiles.sources.bins import VALUE, Map, Roots
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import POSITION
+from dpquantiles.sources.engine import CODE, POSITION
 from dpquantiles.sources.keys import MARK
-from dpquantiles.sources.queries import QueryEngine
+from dpquantiles.sources.queries import BATCH, QueryEngine, in_order
 from dpquantiles.sources.tables import Table, kind_of
 
 FAR = 10**20
@@ -70,6 +71,10 @@ class Ibis(QueryEngine):
         numbers = super().numbers(table, column)
         _require_plan(numbers, table.dtype(column))
         return numbers
+
+    def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:
+        power = replace(bins, by_power=True) if isinstance(bins, Roots) else bins
+        return super().binned(numbers, frame, power)
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
         """Times keep their type, and their positions are a second column."""
@@ -155,18 +160,39 @@ class Ibis(QueryEngine):
             and all(_is_table(backend, table) for table in op.find(ops.DatabaseTable))
         )
 
-    @contextmanager
-    def kept(self, native: Any) -> Iterator[Any]:
+    def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows in a temporary table. If the database refuses, it computes them again."""
-        name, backend, rows = f"dpq_{uuid4().hex}", native.get_backend(), native
-        try:
-            with suppress(Exception), _savepoint(backend):
-                rows = backend.create_table(name, native, temp=True)
-            yield rows
-        finally:
-            with suppress(Exception):  # a failed transaction has already dropped the table
-                quoted = sqlglot.to_identifier(name, quoted=True).sql(backend.dialect)
-                backend.raw_sql(f"DROP TABLE IF EXISTS {quoted}")
+        return _temporary(native.get_backend(), native)
+
+    @contextmanager
+    def uploaded(
+        self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
+    ) -> Iterator[Any]:
+        """A row must meet one key only, whichever keys a database considers equal."""
+        rows = nw.from_dict(columns, schema, backend="pyarrow").to_native()
+        with _temporary(native.get_backend(), ibis.memtable(rows)) as table:
+            names = [name for name in columns if name != CODE]
+            yield table.group_by(names).agg(**{CODE: table[CODE].min()})
+
+    def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
+        """All by one scan that PostgreSQL orders, and hands over bit by bit."""
+        if frame.to_native().get_backend().name != "postgres":
+            return super().portions(frame, runs)
+        return in_order(self, frame, runs, lambda rows: rows.to_pyarrow_batches(chunk_size=BATCH))
+
+
+@contextmanager
+def _temporary(backend: Any, native: Any) -> Iterator[Any]:
+    """Rows in a temporary table of a database; as they are, if it refuses."""
+    name, rows = f"dpq_{uuid4().hex}", native
+    try:
+        with suppress(Exception), _savepoint(backend):
+            rows = backend.create_table(name, native, temp=True)
+        yield rows
+    finally:
+        with suppress(Exception):  # a failed transaction has already dropped the table
+            quoted = sqlglot.to_identifier(name, quoted=True).sql(backend.dialect)
+            backend.raw_sql(f"DROP TABLE IF EXISTS {quoted}")
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]

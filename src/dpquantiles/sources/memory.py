@@ -1,6 +1,7 @@
 """Columns in memory: NumPy arrays, lists, and series of any library that Narwhals knows."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -179,3 +180,10 @@ def as_arrow(series: Any) -> Any:
 
     array = pa.array(series.to_pandas().array)
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def of_batches(batches: Sequence[Any], schema: Any) -> Any:
+    """Arrow batches as one frame of Narwhals."""
+    import pyarrow as pa
+
+    return nw.from_native(pa.Table.from_batches(batches, schema), eager_only=True)

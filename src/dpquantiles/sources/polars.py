@@ -74,3 +74,11 @@ class Polars(QueryEngine):
     def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows in memory."""
         return nullcontext(native.collect(engine="streaming").lazy())
+
+    def uploaded(
+        self,
+        native: Any,  # noqa: ARG002
+        columns: Mapping[str, Sequence[Any]],
+        schema: Mapping[str, Any],
+    ) -> AbstractContextManager[Any]:
+        return nullcontext(nw.from_dict(columns, schema, backend="polars").lazy().to_native())

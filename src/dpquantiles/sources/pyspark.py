@@ -1,14 +1,22 @@
 """Data frames of Spark, classic and Connect. All arithmetic runs in Spark, none in Python."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from decimal import Decimal
 from functools import reduce
 from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
-from pyspark.sql.types import DayTimeIntervalType, DoubleType, FloatType, TimestampType
+from pyspark.sql.types import (
+    DayTimeIntervalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
@@ -22,6 +30,9 @@ MOST_PARTS = 16
 
 PLAIN = ("Project", "Filter", "Union", "SubqueryAlias")
 """Steps of a plan that give the same rows in every run on the same data."""
+
+MOST_BROADCAST = 1_000_000
+"""Up to so many keys are sent to all workers, so that no row has to be moved to meet its key."""
 
 COMPILED = 100
 """The most ranges of one filter. With more, the method is too long for Java's compiler and runs ten
@@ -111,6 +122,18 @@ class Spark(QueryEngine):
             yield native
         finally:
             native.unpersist()
+
+    def uploaded(
+        self,
+        native: Any,
+        columns: Mapping[str, Sequence[Any]],
+        schema: Mapping[str, Any],  # noqa: ARG002
+    ) -> AbstractContextManager[Any]:
+        own = {field.name: field for field in native.schema}
+        fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
+        rows = list(zip(*columns.values(), strict=True))
+        keys = native.sparkSession.createDataFrame(rows, StructType(fields))
+        return nullcontext(F.broadcast(keys) if len(rows) <= MOST_BROADCAST else keys)
 
 
 def quoted(name: str) -> str:

@@ -5,7 +5,7 @@ value of one column in each row.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.kinds.times import MICROSECONDS
+from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import Engine
+from dpquantiles.sources.engine import CODE, Engine
 from dpquantiles.sources.keys import whole_code
 from dpquantiles.sources.tables import Table, is_time, kind_of
 from dpquantiles.sources.units import ABSENT, ROW, UNIT
 
 COPY, ORDER = "dpq_copy", "dpq_order"
 """Temporary columns, besides those of `units`."""
+
+BATCH = 1 << 18
+"""How many rows of ordered groups are fetched at once."""
 
 
 class QueryEngine(Engine):
@@ -122,3 +126,24 @@ def as_ticks(frame: Any, dtype: Any, engine: Engine) -> Numbers:
         return whole.view(f"{letter}8[{unit}]")
 
     return Numbers(frame, kind_of(dtype), engine, tick=MICROSECONDS[unit], array=array)
+
+
+def in_order(
+    engine: Engine, frame: Any, runs: Sequence[range], batches: Callable[[Any], Any]
+) -> Iterator[Any]:
+    """The rows of adjoining runs of places, run by run, from Arrow batches of one ordered query."""
+    inside = nw.col(CODE) >= runs[0].start, nw.col(CODE) < runs[-1].stop
+    with engine.failure_reported():
+        reader = batches(frame.filter(*inside).sort(CODE).to_native())
+        left = next(reader, None)
+    for run in runs:
+        pieces = []
+        while left is not None:
+            cut = int(np.searchsorted(left.column(CODE).to_numpy(), run.stop))
+            pieces.append(left.slice(0, cut))
+            if cut < len(left):
+                left = left.slice(cut)
+                break
+            with engine.failure_reported():
+                left = next(reader, None)
+        yield memory.of_batches(pieces, reader.schema)

@@ -12,11 +12,10 @@ from dpquantiles.views.array import (
     is_dropped,
     stand_in,
 )
+from dpquantiles.views.parts import PartView, ReadAhead
 from dpquantiles.views.protocol import (
     Demand,
     Limits,
-    PartView,
-    ReadAhead,
     SortedView,
     WindowView,
     copied,

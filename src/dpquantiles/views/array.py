@@ -1,7 +1,8 @@
 """Sorted views of arrays in memory, which sort no more of them than is needed."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.grid import Grid
-from dpquantiles.kernels.select import select
 from dpquantiles.kinds import clamp, column
+from dpquantiles.views.binned import BinnedRecords
 from dpquantiles.views.protocol import Ints, Limits, SortedView, occupied, rough_ranks
 
-CHUNK = 1 << 20
+PORTION = 1_000_000
+"""The most rows of several groups that are drawn together."""
+
 DROP = "drop"
 MISSING_POLICIES = (DROP, "lower", "upper")
 
@@ -22,15 +25,14 @@ MISSING_POLICIES = (DROP, "lower", "upper")
 class ArrayView:
     """Records of an array, list or tuple on a grid.
 
-    The map to the grid is monotone, so records are selected as raw numbers, and only the selected
-    ones are encoded. `missing` says what becomes of a missing record: "drop" leaves it out, "lower"
+    `missing` says what becomes of a missing record: "drop" leaves it out, "lower"
     or "upper" replaces it by an end of the grid, and a value of the data's type by that value.
     """
 
     def __init__(self, values: Iterable[Any], grid: Grid, *, missing: Any = DROP) -> None:
         numbers, absent = column(grid.kind, values)
         present = numbers if absent is None else numbers[~absent]
-        self._records = filled(_Present(present, grid, len(numbers) - len(present)), missing)
+        self._records = filled(BinnedRecords(present, grid, len(numbers) - len(present)), missing)
 
     @property
     def grid(self) -> Grid:
@@ -63,54 +65,6 @@ class ArrayView:
     def occupied(self, length: int, limits: Limits) -> int:
         """How many parts of `length` steps contain records, within the limits."""
         return occupied(self._records, length, limits)
-
-
-@dataclass(frozen=True, eq=False)
-class _Present:
-    """The records that are not missing."""
-
-    numbers: NDArray[Any]
-    grid: Grid
-    missing: int
-
-    @property
-    def n(self) -> int:
-        return len(self.numbers)
-
-    def order_statistics(self, index: Ints) -> Ints:
-        return self.grid.encode(select(self.numbers, index))
-
-    @cached_property
-    def _sorted(self) -> "SortedSteps":
-        return SortedSteps(self.grid, np.sort(self.grid.encode(self.numbers)))
-
-    def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:  # noqa: ARG002
-        """Exact ranks, for which all records are sorted once, because many questions follow."""
-        below, _ = self._sorted.ranks(steps)
-        return below, below
-
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        if "_sorted" in self.__dict__:
-            return self._sorted.ranks(steps)
-        order, inverse = np.unique(steps, return_inverse=True)
-        # Slot 2i counts records strictly between steps i-1 and i, slot 2i+1 those equal to step i.
-        slots = np.zeros(2 * len(order) + 1, dtype=np.int64)
-        for start in range(0, self.n, CHUNK):
-            chunk = self.grid.encode(self.numbers[start : start + CHUNK])
-            left, right = (np.searchsorted(order, chunk, side=s) for s in ("left", "right"))
-            slots += np.bincount(left + right, minlength=len(slots))
-        below = np.cumsum(slots)
-        return below[0:-1:2][inverse], below[1::2][inverse]
-
-    def occupied(self, length: int, limits: Limits) -> int:
-        found = np.empty(0, dtype=np.int64)
-        for start in range(0, self.n, CHUNK):
-            chunk = self.grid.encode(self.numbers[start : start + CHUNK]) // length
-            ordered = np.sort(np.concatenate([found, chunk]))  # np.unique is slower
-            found = ordered[np.diff(ordered, prepend=-1) > 0]
-            if len(found) >= limits.high:
-                break
-        return limits.clamped(len(found))
 
 
 def stand_in(grid: Grid, missing: Any) -> int:
@@ -198,9 +152,21 @@ class SortedSteps:
         return self.steps[index]
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        return np.searchsorted(self.steps, steps, "left"), np.searchsorted(
-            self.steps, steps, "right"
-        )
+        below, through = (np.searchsorted(self.steps, steps, side) for side in ("left", "right"))
+        return below, through
+
+
+def portions(rows: Ints) -> list[range]:
+    """Divide groups with so many rows into runs of at most `PORTION` rows, or of one larger group.
+
+    Draws depend on it, so it must not depend on where the rows are stored.
+    """
+    ends, cuts = np.cumsum(rows), [0]
+    while cuts[-1] < len(rows):
+        before = int(ends[cuts[-1] - 1]) if cuts[-1] else 0
+        stop = int(np.searchsorted(ends, before + PORTION, side="right"))
+        cuts.append(max(stop, cuts[-1] + 1))
+    return [range(*ends) for ends in itertools.pairwise(cuts)]
 
 
 class AnyGroups(Protocol):
@@ -224,11 +190,8 @@ class AnyGroups(Protocol):
     def views(self, which: Ints) -> Iterator[SortedView]:
         """Some groups, in this order, each as a data set of its own."""
 
-    def portions(self) -> Iterator[tuple[Ints, "Groups | SortedView"]]:
-        """All groups in portions that fit in memory: their places, and their records.
-
-        A single group that does not fit is a view.
-        """
+    def portions(self) -> Iterator[tuple[Ints, "Groups"]]:
+        """All groups in portions that fit in memory: their places, and their records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +204,8 @@ class Groups:
     """Where each group ends."""
     missing: Ints | None = None
     """How many missing records of each group were left out; None where none ever are."""
+    apart: Mapping[int, SortedView] = field(default_factory=dict)
+    """Views of groups that are too large to be fetched, and have no records here."""
 
     @classmethod
     def of(
@@ -260,23 +225,48 @@ class Groups:
     @property
     def starts(self) -> Ints:
         """Where each group starts."""
-        return self.ends - self.n
+        return np.concatenate([[0], self.ends[:-1]])
 
-    @property
+    @cached_property
     def n(self) -> Ints:
         """The number of records of each group."""
-        return np.diff(self.ends, prepend=0)
+        n = np.diff(self.ends, prepend=0)
+        for group, view in self.apart.items():
+            n[group] = view.n
+        return n
 
-    def view(self, group: int) -> SortedSteps:
+    def view(self, group: int) -> SortedView:
         """One group as a data set of its own."""
+        if group in self.apart:
+            return self.apart[group]
         start = self.ends[group - 1] if group else 0
         missing = None if self.missing is None else int(self.missing[group])
         return SortedSteps(self.grid, self.steps[start : self.ends[group]], missing)
 
-    def views(self, which: Ints) -> Iterator[SortedSteps]:
+    def gathered(self, wanted: NDArray[np.bool_]) -> "Groups":
+        """The same groups, with the records here of all the wanted ones."""
+        views = {group: view for group, view in sorted(self.apart.items()) if wanted[group]}
+        if not views:
+            return self
+        places = np.repeat(self.ends[list(views)], [view.n for view in views.values()])
+        steps = [view.order_statistics(np.arange(view.n)) for view in views.values()]
+        held = np.diff(self.ends, prepend=0)
+        held[list(views)] = self.n[list(views)]
+        return replace(
+            self,
+            steps=np.insert(self.steps, places, np.concatenate(steps)),
+            ends=np.cumsum(held),
+            apart={group: view for group, view in self.apart.items() if group not in views},
+        )
+
+    def views(self, which: Ints) -> Iterator[SortedView]:
         """Some groups, in this order, each as a data set of its own."""
         return map(self.view, which.tolist())
 
     def portions(self) -> Iterator[tuple[Ints, "Groups"]]:
-        """All groups at once."""
-        yield np.arange(len(self)), self
+        """All groups, in the same portions as if they came from an engine."""
+        for run in portions(self.n if self.missing is None else self.n + self.missing):
+            start, stop = (int(self.ends[end - 1]) if end else 0 for end in (run.start, run.stop))
+            some, ends = slice(run.start, run.stop), self.ends[run.start : run.stop] - start
+            missing = None if self.missing is None else self.missing[some]
+            yield np.array(run), Groups(self.grid, self.steps[start:stop], ends, missing)

@@ -1,15 +1,14 @@
-"""Sorted views, the demands of mechanisms on them, and views of a part of another view."""
+"""Sorted views, the demands of mechanisms on them, and views that answer one demand."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.cells import parts
-from dpquantiles.kinds import Kind
 
 Ints = NDArray[np.int64]
 
@@ -149,125 +148,16 @@ class WindowView:
 def _places(available: Ints, wanted: Ints) -> Ints:
     """The position of each wanted number among the available ones, which ascend."""
     places = np.searchsorted(available, wanted)
-    if not _among(available, wanted, places).all():
+    if not among(available, wanted, places).all():
         raise LookupError("something outside the demand was requested")
     return places
 
 
-def _among(available: Ints, wanted: Ints, places: Ints) -> NDArray[np.bool_]:
+def among(available: Ints, wanted: Ints, places: Ints) -> NDArray[np.bool_]:
     """Whether each wanted number is among the available ones, at its place."""
     present = places < len(available)
     present[present] = available[places[present]] == np.asarray(wanted)[present]
     return present
-
-
-@dataclass(frozen=True, eq=False)
-class ReadAhead:
-    """Another view, with records that were read at once because they will probably be asked for.
-
-    Only other questions reach the view itself.
-    """
-
-    view: SortedView
-    index: Ints
-    """The ascending positions of the records that were read."""
-    records: Ints
-
-    @classmethod
-    def of(cls, view: SortedView, runs: Iterable[range]) -> "ReadAhead":
-        """Read the records of these runs, which may overlap and go beyond the ends."""
-        inside = (range(max(0, run.start), min(view.n, run.stop)) for run in runs)
-        index = Demand(merged(sorted(inside, key=lambda run: run.start))).index
-        return cls(view, index, view.order_statistics(index))
-
-    @property
-    def n(self) -> int:
-        return self.view.n
-
-    @property
-    def missing(self) -> int | None:
-        return self.view.missing
-
-    @property
-    def grid(self) -> Grid:
-        return self.view.grid
-
-    def order_statistics(self, index: Ints) -> Ints:
-        places = np.searchsorted(self.index, index)
-        if not _among(self.index, index, places).all():
-            return self.view.order_statistics(index)
-        return self.records[places]
-
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        steps = np.asarray(steps)
-        before, after = np.append(-1, self.index), np.append(self.index, self.n)
-        places = [np.searchsorted(self.records, steps, side) for side in ("left", "right")]
-        below, through = (after[place] for place in places)
-        # A rank is known if no record is missing between the two that the step lies between.
-        gaps = [before[place] + 1 != after[place] for place in places]
-        unknown = gaps[0] | gaps[1]
-        if unknown.any():
-            below[unknown], through[unknown] = self.view.ranks(steps[unknown])
-        return below, through
-
-
-@dataclass(frozen=True)
-class PartGrid:
-    """The steps low .. high of a grid, counted from zero."""
-
-    grid: Grid
-    low: int
-    high: int
-
-    @property
-    def kind(self) -> Kind:
-        return self.grid.kind
-
-    @property
-    def size(self) -> int:
-        return self.high - self.low + 1
-
-    def encode(self, numbers: NDArray[Any]) -> Ints:
-        return np.clip(self.grid.encode(numbers), self.low, self.high) - self.low
-
-    def decode(self, steps: Ints) -> list[Any]:
-        return self.grid.decode(steps + self.low)
-
-    def describe(self) -> dict[str, object]:
-        return {**self.grid.describe(), "part": (self.low, self.high)}
-
-
-@dataclass(frozen=True)
-class PartView:
-    """The records at positions start .. stop-1 of the sorted order, on the steps low .. high."""
-
-    view: SortedView
-    start: int
-    stop: int
-    low: int
-    high: int
-    missing: None = None
-    """A missing record is in no part."""
-
-    @property
-    def n(self) -> int:
-        return self.stop - self.start
-
-    @property
-    def grid(self) -> PartGrid:
-        return PartGrid(self.view.grid, self.low, self.high)
-
-    def order_statistics(self, index: Ints) -> Ints:
-        steps = self.view.order_statistics(np.asarray(index) + self.start)
-        return np.clip(steps, self.low, self.high) - self.low
-
-    def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
-        """Count inside the part; records that were clamped to its ends count there."""
-        below, through = self.view.ranks(np.asarray(steps) + self.low)
-        below = np.where(steps <= 0, 0, np.clip(below - self.start, 0, self.n))
-        last = np.asarray(steps) >= self.high - self.low
-        through = np.where(last, self.n, np.clip(through - self.start, 0, self.n))
-        return below, through
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class CSmooth(Mechanism):
         kinds=("concentrated",),
         neighbors=("swap",),
         cost="m W log W, W about 40 / t records",
-        when="only to reproduce the paper's comparison",
+        when="Only to reproduce a comparison of the paper.",
         needs_bounds=True,
         research_only=True,
     )

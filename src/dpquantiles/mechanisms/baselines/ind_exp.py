@@ -52,7 +52,7 @@ class IndExp(WithLaw):
         kinds=("pure", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R",
-        when="a baseline: same as joint_exp for one quantile, worse for more",
+        when="For comparison: each quantile by itself; joint_exp is better for two or more.",
     )
 
     @staticmethod
@@ -95,7 +95,7 @@ class AppIndExp(IndExp):
         kinds=("approximate",),
         neighbors=("swap", "add-remove"),
         cost="m R",
-        when="a baseline with delta: better than ind_exp from about five quantiles on",
+        when="For comparison, with delta: better than ind_exp for five quantiles or more.",
     )
 
 

@@ -55,7 +55,7 @@ class PaperJointExp(Mechanism):
         kinds=("pure", "approximate"),
         neighbors=("swap", "add-remove"),
         cost="m n + m^2 n",
-        when="only to reproduce the paper's figures",
+        when="Only to reproduce figures of the paper.",
         uses_size=False,
         needs_bounds=True,
         research_only=True,

@@ -1,0 +1,1 @@
+"""The studio: a local page to plan, release and keep books."""
