@@ -114,3 +114,26 @@ def test_groups_have_anchors_too() -> None:
         answers = draw_side_by_side(joint(0.999), groups, None, random.Random(2)).answers
     assert seen == [(0.999, *ANCHORS)]
     assert [len(answer) for answer in answers] == [1, 1]
+
+
+@pytest.mark.parametrize("n", [4, 4000])
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_one_public_number_decides_about_the_anchors_of_all_groups(
+    n: int, neighbors: Neighbors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group alone would need none if it had 4000 records."""
+    from dpquantiles.mechanisms import joint_exp_groups
+    from dpquantiles.views import Groups
+
+    seen = []
+
+    def spy(mechanism: JointExp, groups: Groups, *_: Any) -> list[tuple[float, ...]]:
+        seen.append(mechanism.q)
+        return [(0.0,) * len(mechanism.q)] * len(groups)
+
+    monkeypatch.setattr(joint_exp_groups, "draw_groups", spy)
+    groups = Groups.of(FAMILY, np.arange(n) % 2, FAMILY.encode(np.resize(LATENCIES, n)), 2)
+    mechanism = JointExp(q=(0.99,), budget=PureDP(epsilon=1.0, neighbors=neighbors))
+    made = draw_side_by_side(mechanism, groups, None, random.Random(1))
+    assert seen == [(0.99, *ANCHORS)]
+    assert made.answers == [(0.0,)] * 2
