@@ -130,8 +130,9 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
         steps = np.empty((len(chunk), len(order)), dtype=np.int64)
         steps[:, order] = batch.draw(bits).T
         values = iter(answered.decode(steps.ravel()))
-        for group in chunk.tolist():
-            answers[group] = tuple(next(values) for _ in order)
+        drawn = zip(*[values] * len(order), strict=True)
+        for group, answer in zip(chunk.tolist(), drawn, strict=True):
+            answers[group] = answer
     return answers
 
 
