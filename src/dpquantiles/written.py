@@ -172,8 +172,8 @@ def _parse(text: str, kind: Kind) -> Any:
 def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
-    width = None if resolution is None else distance(resolution, kind, "resolution")
-    return default_grid(kind, ends, width)
+    step = None if resolution is None else distance(resolution, kind, "resolution")
+    return default_grid(kind, ends, step)
 
 
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:

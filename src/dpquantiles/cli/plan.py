@@ -120,7 +120,7 @@ def plan(
     rows = written.whole("max_rows_per_unit", max_rows_per_unit or "1")
     asked: dict[str, Any] = {"size": n, "q": quantiles, "grid": grid, "data": data, "spread": part}
     asked |= {"neighbors": neighbors, "intervals": beside, "max_rows_per_unit": rows}
-    asked["source"] = source
+    asked["source"] = require.choice(READING, source=source)
     errors = {"rank_error": rank_error, "value_error": value_error}
     epsilon = _enough(errors, (epsilon, rho), delta, asked) or epsilon
     budget = written.budget(epsilon, delta, rho, neighbors)

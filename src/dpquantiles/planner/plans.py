@@ -179,11 +179,10 @@ def plan(
     """
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
-    points = planned_grid(bounds, resolution, grid)
+    points, stated = planned_grid(bounds, resolution, grid), require_intervals(intervals)
     view, length = reference(data, n, points, spread), extent(points, spread)
-    stated = require_intervals(intervals)
-    m, place = choice.answers(requested, stated), require.choice(costs.READING, source=source)
-    chosen = choice.choose(row_budget(budget, max_rows_per_unit), m, n, points, place)
+    row, m = row_budget(budget, max_rows_per_unit), choice.answers(requested, stated)
+    chosen = choice.choose(row, m, n, points, require.choice(costs.READING, source=source))
     return planned(
         budget,
         requested,

@@ -42,8 +42,8 @@ COUNT, LOW, HIGH = "count", "low", "high"
 CODE = "dpq_code"
 """The column of the place that the key of a row has in a list of keys."""
 
-TOGETHER = 16
-"""How many portions of groups are fetched by one scan where the engine does not order rows."""
+TOGETHER = 8
+"""How many portions of groups are fetched at once where the engine does not order rows."""
 
 POSITION = "p"
 """The column of positions, for values that cannot be cast to positions."""

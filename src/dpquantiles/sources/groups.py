@@ -32,7 +32,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import GroupedRecords, Groups
+from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
 NO_UNITS = Units()
@@ -119,7 +119,7 @@ class GroupedRows:
 
     @contextmanager
     def _of_keys(self) -> Iterator[Table]:
-        """The rows of the listed keys. Without units, `records` drops all others."""
+        """The rows of the listed keys. Without units, `groups` drops all others."""
         codes, table = self.listed_codes, self.table
         if codes is None or (table.lazy and self.units.column is None):
             yield table
@@ -136,7 +136,7 @@ class GroupedRows:
         return {tuple(map(_plain, key)): (int(n), int(gone)) for *key, n, gone in sorted(rows)}
 
     @contextmanager
-    def records(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[GroupedRecords]:
+    def groups(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[AnyGroups]:
         """The records of groups, by the codes of their keys."""
         table, kind = self.table, self.source.kind
         if not table.lazy:
