@@ -5,18 +5,27 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 PAPER := $(VENV)/.paper
 DOCS := $(VENV)/.docs
+STUDIO := $(VENV)/.studio
+STUDIO_DATA := build/studio
 DEVELOPMENT := $(VENV)/.development
 MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 PEERS := build/peers-venv
 
-.PHONY: demo docs test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
+.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
 demo: $(RUNTIME)
 	@$(BIN)/dpquantiles demo
 	@echo; echo "Here the command is $(BIN)/dpquantiles; after '. $(BIN)/activate' it is dpquantiles."
+
+# The studio on the flights that ship with the package, with a ledger of its own. PORT=0 takes any free port.
+studio: $(STUDIO)
+	@mkdir -p $(STUDIO_DATA)/data
+	@[ -f $(STUDIO_DATA)/data/flights.csv ] || $(BIN)/dpquantiles demo --save $(STUDIO_DATA)/data/flights.csv
+	@[ -f $(STUDIO_DATA)/budget.db ] || $(BIN)/dpquantiles ledger create $(STUDIO_DATA)/budget.db --epsilon 3
+	@$(BIN)/dpquantiles studio $(STUDIO_DATA)/data --ledger $(STUDIO_DATA)/budget.db $(if $(PORT),--port $(PORT)) $(if $(NO_BROWSER),--no-browser)
 
 # The site, in build/site. A page that is missing, a link or an anchor that leads nowhere is an error.
 docs: $(DOCS)
@@ -109,6 +118,11 @@ $(PAPER): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[paper]'
 	@touch $@ $(RUNTIME)
 
+$(STUDIO): pyproject.toml | $(BIN)/python
+	@echo "Setting up $(VENV) for the studio (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[studio]'
+	@touch $@ $(RUNTIME)
+
 $(DOCS): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for the site (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
@@ -117,7 +131,7 @@ $(DOCS): pyproject.toml | $(BIN)/python
 $(DEVELOPMENT): pyproject.toml | $(BIN)/python
 	@echo "Setting up $(VENV) for development (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(RUNTIME) $(PAPER)
+	@touch $@ $(RUNTIME) $(PAPER) $(STUDIO)
 
 $(MUTANTS): $(DEVELOPMENT)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,mutants]'

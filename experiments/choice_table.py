@@ -2,10 +2,12 @@
 
     python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
                                        [--rows build/choice/rows.jsonl]
+                                       [--again fitted,adaptive_tree --grids float,integers]
 
 About two hours of one core. Draws are seeded: the same code gives the same table. Rows
 are kept as JSON lines, so that a run that was cut off goes on where it stopped. With --kept only
-the section of `docs/planning.md` is written, from the table that is there.
+the section of `docs/planning.md` is written, from the table that is there. With --again only these
+mechanisms are measured on these grids, in place of their rows in the table that is there.
 """
 
 import argparse
@@ -144,6 +146,35 @@ def run(path: Path) -> dict[Case, dict[str, Row]]:
     return found
 
 
+def run_again(
+    path: Path, names: list[str], grids: list[str], errors: dict[str, Any]
+) -> dict[str, Any]:
+    """The same table with new rows of some mechanisms on some grids; rows are kept, too."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    found = {tuple(case): row for case, row in map(json.loads, lines)}
+    cases = [
+        case
+        for case in itertools.product(names, grids, MEASURED, SIZES)
+        if case not in found and case[1:] not in STANDS_FOR
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
+        started = {pool.submit(row, *case, 1e9): case for case in cases}
+        for done, future in enumerate(as_completed(started), start=1):
+            case = started[future]
+            found[case] = future.result()
+            kept.write(json.dumps([case, found[case]]) + "\n")
+            kept.flush()
+            print(f"\r{done} of {len(cases)} rows", end="", file=sys.stderr, flush=True)
+    for (name, grid, data, n), new in found.items():
+        errors[grid][data][name][SIZES.index(n)] = new
+    for one, other in STANDS_FOR.items():
+        for name in names:
+            rows = errors[one[0]][one[1]][name]
+            rows[SIZES.index(one[2])] = rows[SIZES.index(other[2])]
+    return errors
+
+
 def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
     """All errors: by grid, data and mechanism; rows by size, columns by number of quantiles."""
     found = run(path)
@@ -188,8 +219,16 @@ def main() -> None:
     parser.add_argument("--rows", type=Path, default=Path("build/choice/rows.jsonl"))
     parser.add_argument("--page", type=Path, default=Path("docs/planning.md"))
     parser.add_argument("--kept", action="store_true", help="only the page, from the kept table")
+    parser.add_argument("--again", help="only these mechanisms, in place of their rows")
+    parser.add_argument("--grids", default=",".join(GRIDS), help="with --again: these grids")
     options = parser.parse_args()
-    if not options.kept:
+    if options.again:
+        errors = json.loads(options.output.read_text("utf-8"))["errors"]
+        names, grids = options.again.split(","), options.grids.split(",")
+        errors = run_again(options.rows, names, grids, errors)
+        plain = {"sizes": SIZES, "counts": COUNTS, "errors": errors}
+        options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
+    elif not options.kept:
         plain = {"sizes": SIZES, "counts": COUNTS, "errors": table(options.rows)}
         options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
     text = options.page.read_text("utf-8")

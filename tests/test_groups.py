@@ -461,3 +461,14 @@ def test_small_groups_look_less_trustworthy() -> None:
     made = dpq.median(table, column="x", by="g", keys=["large", "small"], epsilon=1)
     large, small = made.to_frame("polars")["expected_error"]
     assert large < 0.05 < small <= 1
+
+
+def test_bought_sizes_give_no_warning() -> None:
+    """A warning counts groups and names sizes, so it speaks of public sizes alone."""
+    table = pl.DataFrame({"x": [1, 2, 3], "g": ["a", "a", "b"]})
+    options: dict[str, Any] = {"column": "x", "by": "g", "keys": ["a", "b"], "epsilon": 1}
+    assert "warnings" in dpq.median(table, **options).provenance
+    assert "warnings" in dpq.median(table, **options, neighbors="add-remove", size=2).provenance
+    for seed in range(5):
+        made = dpq.median(table, **options, neighbors="add-remove", rng=random.Random(seed))
+        assert "warnings" not in made.provenance

@@ -11,11 +11,11 @@ from dpquantiles.intervals import Intervals
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.planner import AUTO, Choice, answers
+from dpquantiles.planner import AUTO, Choice, SourceKind, answers
 from dpquantiles.planner.choice import UNKNOWN_SIZE, table_errors
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.plans import Plan, other_draws, planned, unsuited
-from dpquantiles.planner.reference import Reference, reference
+from dpquantiles.planner.reference import Reference, extent, reference
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
 from dpquantiles.sources.source import Opened
@@ -68,6 +68,8 @@ class Forecast:
     rows: int | None = None
     guess: int | None = None
     """How many records there may be, for a plan that would have to assume a number."""
+    place: SourceKind | None = None
+    """Where the records are; None for groups, whose choice does not depend on it."""
 
     @classmethod
     def of(cls, job: Job, guess: int | None = None) -> "Forecast":
@@ -88,7 +90,8 @@ class Forecast:
         rows = opened.rows() if column and public else None
         stated = (job.data.type, job.bounds.get(name), job.resolution)
         grid = written.stated_grid(*stated) if column is None else column.grid
-        return cls(job, grid, column, rows, guess)
+        place = None if job.by else opened.place
+        return cls(job, grid, column, rows, guess, place)
 
     @cached_property
     def draw(self) -> Draw:
@@ -102,6 +105,8 @@ class Forecast:
         n = self.guess or (USUAL_GROUP if job.by and swap else UNKNOWN_SIZE)
         whose = "of a group" if job.by else "of records"
         notes = [f"the number {whose} is not known: {n:,} assumed"]
+        if self.guess:
+            notes = [f"{n:,} {'records in a group' if job.by else 'records'} assumed, as stated"]
         sized = swap or not job.does_without_size(self.grid)
         if not sized:
             notes.append("joint_exp needs no number of records for these quantiles; others buy one")
@@ -113,7 +118,9 @@ class Forecast:
     @cached_property
     def choice(self) -> Choice:
         """What auto takes for these numbers, and why."""
-        return replace(self.job, mechanism=AUTO).choose(self.draw.size, self.grid)
+        asked = self.job.mechanism == AUTO
+        job = self.job if asked else replace(self.job, mechanism=AUTO)
+        return job.choose(self.draw.size, self.grid, self.place)
 
     @property
     def mechanism(self) -> str:
@@ -148,11 +155,11 @@ class Forecast:
         return table_errors(self.mechanism, self.draw.budget, m, self.draw.size, self.grid)
 
     def at(self, epsilon: float) -> "Forecast":
-        """The same job at another epsilon."""
+        """The same job at another epsilon, on no account."""
         now = self.job.budget
         delta = getattr(now, "delta", None)
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=now.neighbors)
-        return replace(self, job=replace(self.job, budget=budget))
+        return replace(self, job=replace(self.job, budget=budget, account=None))
 
     def plan(self) -> Plan:
         """The errors of all mechanisms."""
@@ -163,14 +170,16 @@ class Forecast:
             self.view,
             draw.size,
             job.intervals,
-            self.choice,
+            chosen=self.choice,
             sized=draw.sized,
+            extent=extent(self.grid, None),
         )
 
     def warnings(self) -> Sequence[str]:
         """What public numbers say against the job."""
         rows = None if self.job.by else self.rows
-        mechanism = self.job.choose(UNKNOWN_SIZE if rows is None else rows, self.grid).mechanism
+        n = UNKNOWN_SIZE if rows is None else rows
+        mechanism = self.job.choose(n, self.grid, self.place).mechanism
         told = cautions.for_column(self.job, mechanism, rows, self.grid)
         warnings: Sequence[str] = told.get("warnings", ())
         return warnings

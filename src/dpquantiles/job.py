@@ -16,7 +16,7 @@ from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.planner import AUTO, Choice, answers, choose
+from dpquantiles.planner import AUTO, Choice, SourceKind, answers, choose
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
@@ -233,12 +233,15 @@ class Job:
             domain=domain,
         )
 
-    def choose(self, n: int, grid: Grid) -> Choice:
-        """The mechanism for n records and why; n counts only where it is public."""
+    def choose(self, n: int, grid: Grid, source: SourceKind | None = None) -> Choice:
+        """The mechanism for n records and why; n counts only where it is public.
+
+        Where the records are counts too, except for groups, which are drawn together.
+        """
         if self.mechanism != AUTO:
             return Choice(self.mechanism, "asked for")
         size = n if self.budget.neighbors is Neighbors.SWAP else self.typical_size
-        choice = choose(self.price.draw, answers(self.q, self.intervals), size, grid)
+        choice = choose(self.price.draw, answers(self.q, self.intervals), size, grid, source)
         return (
             choice._replace(why=f"one choice for all groups: {choice.why}") if self.by else choice
         )

@@ -14,6 +14,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue, unquoted
 from dpquantiles.grid import Grid, default_grid, precision
 from dpquantiles.job import Job
+from dpquantiles.planner import SourceKind
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.results import Description, GroupedRelease, Release
 from dpquantiles.sources.engine import backend_of
@@ -131,7 +132,7 @@ def check_drawable(job: Job, opened: Opened, grouping: Grouping | None) -> None:
             n = None if job.units.column else opened.rows()
         if n is not None:
             dummies = SortedSteps(column.grid, np.zeros(0, dtype=np.int64), missing=n)
-            _draw(job, filled(dummies, column.missing), column, random.Random(0))
+            _draw(job, filled(dummies, column.missing), column, opened.place, random.Random(0))
 
 
 def _charged(job: Job, grouping: Grouping | None) -> AbstractContextManager[Any]:
@@ -178,7 +179,8 @@ def _draw_columns(
         made = {}
         for name, source in still.items():
             column = columns[name]
-            made[name] = _draw(job, source.view(column.grid, column.missing), column, job.bits)
+            view = source.view(column.grid, column.missing)
+            made[name] = _draw(job, view, column, opened.place, job.bits)
     return _state(job, made)
 
 
@@ -188,14 +190,16 @@ class _Drawn(NamedTuple):
 
 
 @np.errstate(all="ignore")
-def _draw(job: Job, view: SortedView, column: GriddedColumn, bits: Bits) -> _Drawn:
+def _draw(
+    job: Job, view: SortedView, column: GriddedColumn, place: SourceKind, bits: Bits
+) -> _Drawn:
     """Choose a mechanism and draw once; the answers are in the order asked for.
 
     What NumPy says about overflow or underflow depends on the data, so the caller's own settings
     must not turn it into a warning or an error.
     """
     size = view.n + (view.missing or 0)
-    choice = job.choose(size, view.grid)
+    choice = job.choose(size, view.grid, place)
     domain = column.source.domain
     mechanism = job.build(choice.mechanism, job.typical_size, domain)
     release = mechanism.release(view, bits)

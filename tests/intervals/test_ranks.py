@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import dpquantiles as dpq
 from dpquantiles import Intervals
 from dpquantiles.intervals import Interval, MeasuredRanks
 from dpquantiles.intervals.ranks import Estimates
@@ -185,6 +186,14 @@ def test_extremes_reach_the_ends(public: int | None) -> None:
     assert ranks.interval(0.0, 5, Intervals()) == (0, 9)
     assert ranks.interval(1.0, 50, Intervals()) == (20, 99)
     assert measured([60], 3.0, public=public).interval(0.5, 50, Intervals()) == ENDS
+
+
+def test_numpy_settings_of_the_caller_do_not_matter() -> None:
+    """The square of a tiny quantile underflows, whether or not the caller asked for errors."""
+    with np.errstate(all="raise"):
+        for data in (np.array([1.0, np.nan]), np.arange(50.0)):
+            made = dpq.quantiles(data, [1e-300, 0.5], epsilon=1, intervals=True)
+            assert len(made.interval()) == 2
 
 
 def test_ranks_are_written_and_read() -> None:

@@ -25,30 +25,66 @@ def loud(count: int) -> Ints:
     return np.full(count, 1 << 40, dtype=np.int64)
 
 
-def dumb(records: tuple[int, ...], points: int, rule: cells.Rule) -> list[int]:
+def tens(first: Ints, end: Ints) -> np.ndarray:
+    """Cells within the same ten are final."""
+    return np.asarray(first // 10 == (end - 1) // 10)
+
+
+def dumb(
+    records: tuple[int, ...], points: int, rule: cells.Rule, final: cells.Final = cells.never
+) -> list[int]:
     """The first steps of the cells by (1) as it reads, without noise."""
     levels = cells.height(points)
 
     def below(start: int, depth: int) -> list[int]:
         width = 4 ** (levels - depth)
         count = sum(start <= x < start + width for x in records)
-        close = max(1 - rule.toll, count - rule.least - (depth - 1) * rule.toll) >= 1
+        close = max(1 - rule.toll, count - rule.least - (depth - rule.free) * rule.toll) >= 1
         if start >= points:
             return []
-        if depth == levels or (depth > 0 and not close):
+        whole = final(np.array([start]), np.array([min(start + width, points)]))[0] or not close
+        if depth == levels or (depth >= rule.free and whole):
             return [start]
         return [step for k in range(4) for step in below(start + k * width // 4, depth + 1)]
 
     return below(0, 0)
 
 
-@pytest.mark.parametrize("rule", [cells.Rule(0, 1), cells.Rule(1, 2), cells.Rule(0, 3)])
+RULES = [
+    cells.Rule(0, 1),
+    cells.Rule(1, 2),
+    cells.Rule(0, 3),
+    cells.Rule(0, 1, 2),
+    cells.Rule(1, 2, 3),
+]
+
+
+@pytest.mark.parametrize("final", [cells.never, tens])
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("points", [1, 2, 3, 4, 5, 16, 17, 64, 65, 300])
-def test_cells_follow_their_rule(points: int, rule: cells.Rule) -> None:
+def test_cells_follow_their_rule(points: int, rule: cells.Rule, final: cells.Final) -> None:
     records = tuple(x for x in RECORDS if x < points)
-    found = cells.grown(counting(records), points, rule, silent)
-    assert found.start.tolist() == dumb(records, points, rule)
+    found = cells.grown(counting(records), points, rule, silent, final=final)
+    assert found.start.tolist() == dumb(records, points, rule, final)
     assert set(found.partition.tolist()) == {0}
+
+
+@pytest.mark.parametrize("final", [cells.never, tens])
+@pytest.mark.parametrize("rule", RULES)
+def test_all_that_must_be_counted_is_counted(rule: cells.Rule, final: cells.Final) -> None:
+    """Whatever the noise: a cell whose records were not counted is not heavy."""
+    below = counting(RECORDS)
+    known = cells.counted(lambda steps: (below(steps), below(steps)), 300, rule, final)
+    for seed in range(30):
+
+        def noise(count: int, seed: int = seed) -> Ints:
+            return np.random.default_rng([seed, count]).integers(-3, 4, count)
+
+        exact, rough = (
+            cells.grown(counts, 300, rule, noise, final=final).start.tolist()
+            for counts in (below, lambda s: below(known[np.searchsorted(known, s, "right") - 1]))
+        )
+        assert exact == rough
 
 
 @pytest.mark.parametrize(
@@ -62,7 +98,7 @@ def test_height_is_the_least_that_covers(points: int, levels: int) -> None:
 @given(
     points=st.one_of(st.integers(1, 400), st.integers(1, 2**63 - 1)),
     places=st.lists(st.floats(0, 1), max_size=30),
-    rule=st.builds(cells.Rule, st.integers(0, 5), st.integers(1, 6)),
+    rule=st.builds(cells.Rule, st.integers(0, 5), st.integers(1, 6), st.integers(1, 3)),
     seed=st.integers(0, 99),
 )
 def test_cells_cover_the_grid(

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpquantiles.auditing.laws import Explorer
-from dpquantiles.grid import MOST_STEPS
+from dpquantiles.grid import MOST_STEPS, Ruler
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
@@ -56,10 +56,13 @@ def pairs_on(places: Sequence[int], sizes: Sequence[int], neighbors: str) -> Ite
         yield tuple(places[i] for i in one), tuple(places[i] for i in other)
 
 
-def extremes(pair: Pair, points: int, rule: cells.Rule, rate: float) -> tuple[float, float]:
+def extremes(
+    pair: Pair, points: int, rule: cells.Rule, rate: float, final: cells.Final = cells.never
+) -> tuple[float, float]:
     """The least and the largest ln P[T | one] / P[T | other] over all sets T of cells that are cut.
 
-    Cells are cut independently of each other, so that the extremes below a cell add up.
+    Cells are cut independently of each other, so that the extremes below a cell add up. Those that
+    are final are not cut, and those of a depth below `free` always are.
     """
     levels = cells.height(points)
 
@@ -70,8 +73,10 @@ def extremes(pair: Pair, points: int, rule: cells.Rule, rate: float) -> tuple[fl
             return 0.0, 0.0
         found = [below(part, depth + 1) for part in range(start, end, 4 ** (levels - depth - 1))]
         low, high = (sum(side) for side in zip(*found, strict=True))
-        if depth == 0:
+        if depth < rule.free:
             return low, high
+        if final(np.array([start]), np.array([end]))[0]:
+            return 0.0, 0.0
         margins = rule.margin(np.array([len(part) for part in inside]), depth).tolist()
         one, other = (log_cut(x, rate) for x in margins)
         whole_one, whole_other = (log_whole(x, rate) for x in margins)
@@ -123,6 +128,15 @@ def replayed(run: Callable[[], Any], rate: Fraction) -> Iterator[tuple[Script, f
             yield tuple(explorer.script), explorer.probability, result
             if not explorer.advance():
                 return
+
+
+SMALL_RULER = Ruler(np.array([0, 1, 7, 8, 12, 13, 17]), 4, free=1)
+"""Blocks of one step and of several, on 17 points."""
+
+
+def on_a_ruler(patch: Patch) -> None:
+    """Let trees over 17 points cut the marks of a ruler, and keep whole what has one step."""
+    patch.setattr(adaptive_tree, "ruler_of", lambda grid: SMALL_RULER if grid.size == 17 else None)
 
 
 def law_of(mechanism: AdaptiveTree, records: Answer, points: int) -> dict[Script, Outcome]:

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import dpquantiles as dpq
-from dpquantiles.grid import UniformGrid, default_grid
+from dpquantiles.grid import Ruler, UniformGrid, default_grid
 from dpquantiles.kernels import cells, draws
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import adaptive_tree, agg_tree
@@ -41,6 +41,7 @@ from tests.mechanisms.adaptive_tree_checks import (
     cutting_loss,
     extremes,
     log_cut,
+    on_a_ruler,
     pairs_on,
     pure_loss,
     replayed,
@@ -190,6 +191,42 @@ def test_all_neighbors_are_within_epsilon(mechanism: AdaptiveTree) -> None:
     check_spent(pure_loss(mechanism, sizes), least=1 - 0.1 * cut)
 
 
+@pytest.mark.parametrize("free", [2, 3])
+@pytest.mark.parametrize("neighbors", RELATIONS)
+@pytest.mark.parametrize("rate", RATES)
+def test_cuts_on_a_ruler_are_within_their_price(rate: float, neighbors: str, free: int) -> None:
+    """Levels that are always cut, and runs of marks with one step, which never are."""
+    price, rule = most_loss(Fraction(rate)), cells.Rule(0, toll(Fraction(rate)), free)
+    ruler = Ruler(np.array([0, 1, 60, 61, 256]), 64, free)
+    both = price if neighbors == "add-remove" else rate + price
+    worst = 0.0
+    for pair in pairs_on((0, 1, 40, 70, 90, 200), [0, 1, 2, 3], neighbors):
+        worst = max(worst, *map(abs, extremes(pair, 256, rule, rate, ruler.single)))
+    assert 0.5 * both < worst <= both * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("mechanism", [swap(10.0), add_remove(9.8 / 3), add_remove(9.8 / 3, 0)])
+def test_all_neighbors_are_within_epsilon_on_a_ruler(
+    mechanism: AdaptiveTree, monkeypatch: Patch
+) -> None:
+    """Cuts of marks and counts of steps together, in every outcome."""
+    on_a_ruler(monkeypatch)
+    sizes = [0, 1] if mechanism.budget.neighbors is Neighbors.ADD_REMOVE else [2]
+    monkeypatch.setattr("tests.mechanisms.adaptive_tree_checks.bought", lambda _mechanism: 0.0)
+    check_spent(pure_loss(mechanism, sizes), least=0.8)
+
+
+def test_cells_on_a_ruler_are_runs_of_steps(monkeypatch: Patch) -> None:
+    """Those without steps are left out, and a block of one step stands alone."""
+    on_a_ruler(monkeypatch)
+    view = dpq.ArrayView(np.full(900, 7), UniformGrid(0, 16, 1))
+    for seed in range(20):
+        edges = swap(2.0).tree(view, random.Random(seed)).edges
+        inner = edges[edges < 17]
+        assert (np.diff(inner) > 0).all()
+        assert {7, 8} <= set(edges.tolist())
+
+
 @pytest.mark.parametrize(
     ("mechanism", "sizes"),
     [
@@ -280,9 +317,9 @@ def test_size_is_hidden_under_add_remove() -> None:
     rules: list[int] = []
     original = adaptive_tree.rule
 
-    def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
+    def rule(size: int, number: int, rate: Fraction, free: int) -> cells.Rule:
         rules.append(size)
-        return original(size, number, rate)
+        return original(size, number, rate, free)
 
     with Patch.context() as patch:
         patch.setattr(adaptive_tree, "rule", rule)

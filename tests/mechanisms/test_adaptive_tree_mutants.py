@@ -41,9 +41,9 @@ def no_toll(patch: Patch) -> None:
 def toll_halved(patch: Patch) -> None:
     original = adaptive_tree.rule
 
-    def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
-        least, asked = original(size, number, rate)
-        return cells.Rule(least, asked // 2)
+    def rule(size: int, number: int, rate: Fraction, free: int = 1) -> cells.Rule:
+        asked = original(size, number, rate, free)
+        return asked._replace(toll=asked.toll // 2)
 
     patch.setattr(adaptive_tree, "rule", rule)
 

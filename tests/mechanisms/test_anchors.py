@@ -44,6 +44,14 @@ def test_public_numbers_say_whether_a_range_needs_anchors(
     assert joint(*asked).anchored(n, FAMILY).q == (*asked, *added)
 
 
+@pytest.mark.parametrize("n", [0, 1000, 10**7])
+def test_a_protected_number_of_records_does_not_decide_about_anchors(n: int) -> None:
+    """Only the stated size does, so neighbors never draw different quantiles."""
+    mechanism = joint(0.999, neighbors=Neighbors.ADD_REMOVE)
+    assert mechanism.anchored(n, FAMILY).q == (0.999, *ANCHORS)
+    assert replace(mechanism, size=10**7).anchored(n, FAMILY).q == (0.999,)
+
+
 def test_a_single_grid_needs_none() -> None:
     mechanism = joint(0.999)
     assert mechanism.anchored(1000, UniformGrid(0.0, 1.0)) is mechanism

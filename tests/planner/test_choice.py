@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
@@ -18,7 +19,7 @@ from dpquantiles.kinds import BY_NAME, INTEGER, Kind
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
-from dpquantiles.planner import choice, tables
+from dpquantiles.planner import choice, costs, tables
 from dpquantiles.planner.estimates import simulated_errors
 from dpquantiles.planner.reference import reference
 from dpquantiles.privacy import PureDP
@@ -241,6 +242,63 @@ def test_auto_is_mostly_good_for_whole_numbers_without_bounds() -> None:
     for found in ratios(["integers"]).values():
         assert found.max() < 1.4
         assert (found > 1).mean() < 0.12
+
+
+def good(name: str, m: int, n: int, grid: str) -> bool:
+    """Whether a mechanism is within the rule, or off by less than a ten-thousandth."""
+    able = [entry.name for entry in CANDIDATES if entry.fewest <= m <= entry.most]
+    errors = {x: choice._errors(x, PureDP(epsilon=1.0), m, n, grid) for x in able}
+    negligible = max(errors[name].values()) <= n / 10_000
+    limits = {
+        data: allowed.limit(min(errors[x][data] for x in able), 1.0)
+        for data, allowed in choice.ALLOWED.items()
+    }
+    return negligible or all(errors[name][data] <= limits[data] for data in limits)
+
+
+@pytest.mark.parametrize("source", costs.READING)
+@pytest.mark.parametrize("grid", tables.GRIDS)
+def test_of_good_mechanisms_a_cheap_one_is_taken(source: costs.SourceKind, grid: str) -> None:
+    budget, dearer = PureDP(epsilon=1.0), 0
+    for n, m in itertools.product((1000, 30_000, 10**6, 10**7, 10**9), (1, 9, 19, 30, 99, 255)):
+        taken, why = choice.choose(budget, m, n, tables.GRIDS[grid], source)
+        without = choice.choose(budget, m, n, tables.GRIDS[grid]).mechanism
+        asked = costs.Asked(budget, m, n, 1.0)
+        spent, others = costs.cost(taken, asked, source), costs.cost(without, asked, source)
+        assert spent <= others
+        assert good(taken, m, n, grid) or taken == without
+        assert ("is good as well, and slower" in why) == (taken != without)
+        dearer += others > 5 * spent
+    assert dearer > 0 or grid == "integers"
+
+
+def test_what_is_accurate_is_kept_where_the_rest_costs_about_the_same() -> None:
+    for n in (1000, 10**6, 10**9):
+        for source in costs.READING:
+            assert choice.choose(PureDP(epsilon=1.0), 9, n, FINE, source).mechanism == "joint_exp"
+
+
+def test_many_quantiles_of_many_records_are_not_worth_long_windows() -> None:
+    for source in costs.READING:
+        chosen = choice.choose(PureDP(epsilon=1.0), 255, 10**7, FINE, source)
+        assert chosen.mechanism == "adaptive_tree"
+
+
+@pytest.mark.parametrize("source", costs.READING)
+def test_plan_and_release_take_the_same(source: costs.SourceKind) -> None:
+    n, q = 600_000, [k / 31 for k in range(1, 31)]
+    values = np.random.default_rng(4).normal(50, 10, n)
+    data = values if source == "memory" else pl.LazyFrame({"v": values})
+    column = None if source == "memory" else "v"
+    planned = dpq.plan(size=n, q=q, epsilon=1.0, bounds=(0.0, 100.0), source=source)
+    release = dpq.quantiles(data, q, epsilon=1.0, bounds=(0.0, 100.0), column=column)
+    assert release.mechanism == planned.chosen.mechanism
+    assert release.provenance["choice"] == planned.chosen.why
+
+
+def test_an_unknown_source_is_refused() -> None:
+    with pytest.raises(ValueError, match="source must be one of 'memory', 'engine', got 'disk'"):
+        dpq.plan(size=100, q="median", epsilon=1.0, source="disk")  # type: ignore[arg-type]
 
 
 def test_a_protected_number_of_records_is_not_used() -> None:

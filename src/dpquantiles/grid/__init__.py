@@ -10,6 +10,7 @@ from dpquantiles.grid.family import GridFamily, finest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
+from dpquantiles.grid.ruler import Ruler, decimal, open_base, ruler_of
 from dpquantiles.grid.typed import (
     TypedGrid,
     default_grid,
@@ -26,13 +27,17 @@ __all__ = [
     "Grid",
     "GridFamily",
     "Multiples",
+    "Ruler",
     "Singles",
     "TypedGrid",
     "UniformGrid",
+    "decimal",
     "default_grid",
     "family_of",
     "finest",
+    "open_base",
     "precision",
     "precision_notes",
     "require_grid",
+    "ruler_of",
 ]

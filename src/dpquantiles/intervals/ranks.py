@@ -187,6 +187,7 @@ class MeasuredRanks:
             )
         return surely
 
+    @np.errstate(all="ignore")
     def _estimates(self, q: float) -> Estimates:
         """How L - q n is estimated for each cut.
 

@@ -1,9 +1,10 @@
 """Partitions of the grid into cells that are small where there are many records.
 
-A cell of depth d is a run of BRANCHING**(height - d) steps; the deepest cells are single steps. The
-whole grid is always cut. A smaller cell of depth d with c records is cut if
+A cell of depth d is a run of BRANCHING**(height - d) steps; the deepest cells are single steps.
+Cells of a depth below `free` are always cut, the whole grid among them. A smaller cell of depth d
+with c records is cut if
 
-    max(1 - toll, c - least - (d - 1) toll) + z >= 1                                           (1)
+    max(1 - toll, c - least - (d - free) toll) + z >= 1                                        (1)
 
 where z is fresh noise. Every level requires `toll` more records, so only few of the cells that
 contain a given record are close to the threshold. A cell with far too few records has a margin of
@@ -28,14 +29,16 @@ class Rule(NamedTuple):
 
     least: int
     toll: int
+    free: int = 1
 
     def margin(self, counts: Ints, depth: int) -> Ints:
         """The left side of (1) without noise."""
-        return np.maximum(1 - self.toll, counts - self.least - (depth - 1) * self.toll)
+        return np.maximum(1 - self.toll, counts - self.least - (depth - self.free) * self.toll)
 
     def heavy(self, counts: Ints, depth: int) -> NDArray[np.bool_]:
         """Whether the margin depends on the number of records, so that it must be known."""
-        return np.asarray(counts - self.least - (depth - 1) * self.toll > 1 - self.toll)
+        margin = counts - self.least - (depth - self.free) * self.toll
+        return np.asarray((margin > 1 - self.toll) | (depth < self.free))
 
 
 class Cells(NamedTuple):
@@ -49,6 +52,15 @@ class Cells(NamedTuple):
     start: Ints
     below: Ints
     inside: Ints
+
+
+Final = Callable[[Ints, Ints], NDArray[np.bool_]]
+"""Tells which cells, by their first steps and ends, are never cut; it must be public."""
+
+
+def never(first: Ints, end: Ints) -> NDArray[np.bool_]:  # noqa: ARG001
+    """No cell is final, other than single steps."""
+    return np.zeros(len(first), dtype=bool)
 
 
 def height(points: int) -> int:
@@ -67,18 +79,21 @@ def grown(
     rule: Rule,
     noise: Callable[[int], Ints],
     partitions: int = 1,
+    final: Final = never,
 ) -> Cells:
     """Grow independent partitions of all steps; `below` counts the records below steps.
 
-    Cells are sorted by partition, then by step.
+    Cells that are `final` are not cut. Cells are sorted by partition, then by step.
     """
     levels, origin = height(points), np.zeros(partitions, dtype=np.int64)
     cells = Cells(np.arange(partitions), origin, origin, origin + below(np.array([points])))
     whole: list[Cells] = []
     for depth in range(levels):
-        cut = np.ones(len(cells.start), dtype=bool)
-        if depth > 0:
-            cut = rule.margin(cells.inside, depth) + noise(len(cut)) >= 1
+        end = _ends(cells.start, BRANCHING ** (levels - depth), points)
+        cut = ~final(cells.start, end) | (depth < rule.free)
+        if depth >= rule.free:
+            inside = cells.inside[cut]
+            cut[cut] = rule.margin(inside, depth) + noise(len(inside)) >= 1
         kept = sum(len(level.start) for level in whole) + len(cut)
         if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
             break
@@ -88,7 +103,9 @@ def grown(
     return _chosen(grown_cells, np.lexsort((grown_cells.start, grown_cells.partition)))
 
 
-def counted(rough: Callable[[Ints], tuple[Ints, Ints]], points: int, rule: Rule) -> Ints:
+def counted(
+    rough: Callable[[Ints], tuple[Ints, Ints]], points: int, rule: Rule, final: Final = never
+) -> Ints:
     """The steps below which records must be counted to grow a partition, in ascending order.
 
     These are the edges of all parts of cells that may be heavy; `rough` tells at least and at most
@@ -102,9 +119,15 @@ def counted(rough: Callable[[Ints], tuple[Ints, Ints]], points: int, rule: Rule)
         start = (start[:, None] + width * np.arange(BRANCHING)).ravel()
         start = start[start < points]
         found.append(start)
-        least, most = rough(start), rough(np.minimum(start + width, points))
-        start = start[rule.heavy(most[1] - least[0], depth)]
+        end = _ends(start, width, points)
+        least, most = rough(start), rough(end)
+        start = start[rule.heavy(most[1] - least[0], depth) & ~final(start, end)]
     return np.unique(np.concatenate(found))
+
+
+def _ends(start: Ints, width: int, points: int) -> Ints:
+    """Where cells of this width end; sums beyond all steps might not fit in 64 bits."""
+    return start + np.minimum(min(width, points), points - start)
 
 
 def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:

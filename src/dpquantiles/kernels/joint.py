@@ -6,8 +6,10 @@ step k. A draw walks back from the last answer to the first. Equation numbers ar
 `mechanisms/joint_exp.md`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +35,10 @@ class Masses(NamedTuple):
     repeated: Floats
     """The part of G (8) in which an earlier answer lies in the same gap."""
 
+    def at(self, *index: Any) -> "Masses":
+        """A part of each."""
+        return Masses(*(mass[index] for mass in self))
+
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -46,12 +52,16 @@ class Axes:
     """For cuts between neighboring records of all axes, which may overlap."""
     offsets: list[int]
     """Where the axis of every step begins among these cuts."""
+    data: range
+    """The cuts that have a record beside them."""
     end: End
 
-    def at(self, row: int) -> Places:
-        """What lies at the cells of step row + 1."""
-        offset = self.offsets[row]
-        return self.places.at(slice(offset, offset + self.length))
+    @cached_property
+    def cells(self) -> list[slice]:
+        """The cells of every step that lie on the data, or one cell."""
+        firsts = [max(0, self.data.start - offset) for offset in self.offsets]
+        stops = [min(self.length, self.data.stop - offset) for offset in self.offsets]
+        return [slice(a, max(a + 1, b)) for a, b in zip(firsts, stops, strict=True)]
 
     @property
     def advances(self) -> list[int]:
@@ -62,6 +72,46 @@ class Axes:
         moves = np.diff(self.targets, prepend=self.targets[0] - self.length)
         return [min(move, self.length) for move in moves.tolist()]
 
+    def steps(self, factors: "Factors") -> Iterator["Step"]:
+        """All steps, with the factors of all places."""
+        for row, (cells, advance) in enumerate(zip(self.cells, self.advances, strict=True)):
+            places = slice(self.offsets[row] + cells.start, self.offsets[row] + cells.stop)
+            reach = self.cells[row - 1].stop if row else self.length
+            here = Factors(*(array[..., places] for array in factors))
+            yield Step(row, advance, cells, reach, here)
+
+
+class Factors(NamedTuple):
+    """By cut: the points of its gap, and the factors of masses by where the answer lies."""
+
+    free: Floats
+    gap: Floats
+    ends: Floats
+    begins: Floats
+    interior: Floats
+
+    @classmethod
+    def of(cls, places: Places, algebra: Algebra) -> "Factors":
+        """The factors of some places."""
+        free, *atoms = (array.astype(np.float64) for array in places[1:])
+        return cls(free, *(algebra.number(numbers) for numbers in (free, *atoms)))
+
+
+class Step(NamedTuple):
+    """One step of a pass."""
+
+    row: int
+    """Answer row + 1 is placed."""
+    advance: int
+    cells: slice
+    """Where its masses can be."""
+    reach: int
+    """Where the cells end that they come from."""
+    factors: Factors
+    """Those of its cells."""
+    shrink: Floats | None = None
+    """A factor for the mass of open gaps, which are from even earlier steps."""
+
 
 def forward(axes: Axes, decay: Decay) -> Masses:
     """All masses, by equations (6) to (8)."""
@@ -70,9 +120,8 @@ def forward(axes: Axes, decay: Decay) -> Masses:
     masses = Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields))
     masses.total[0, -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay)
-    for row, advance in enumerate(axes.advances):
-        before, after = (Masses(*(mass[k] for mass in masses)) for k in (row, row + 1))
-        step(row, axes.at(row), advance, before, after, gaps, decay)
+    for step in axes.steps(Factors.of(axes.places, algebra)):
+        advance(step, masses.at(step.row), masses.at(step.row + 1), gaps, decay)
     return masses
 
 
@@ -82,46 +131,27 @@ def ends(axes: Axes, decay: Decay, count: int) -> Floats:
     return decay.algebra.factor(decay.rate * axes.end.cost(errors, count))
 
 
-def step(
-    row: int,
-    places: Places,
-    advance: int,
-    before: Masses,
-    after: Masses,
-    gaps: OpenGaps,
-    decay: Decay,
-    shrink: Floats | None = None,
-    beyond: Ints | None = None,
-) -> None:
-    """The masses of step row + 1, from those of the step before; `upper` and `lower` are empty.
-
-    A batch of passes has more axes in front. Open gaps, which are from even earlier steps, are
-    multiplied by the factors `shrink`. `beyond` says how many cells each cell is beyond a cut: then
-    the answer is above the cut, or the atom that begins there.
-    """
-    algebra = decay.algebra
-    if beyond is not None:
-        places = places._replace(
-            ends=places.ends & (beyond > 0),
-            begins=places.begins & (beyond >= 0),
-            interior=places.interior & (beyond > 0),
-        )
-    down = _reach_down(before.total, before.upper, advance, decay)
-    up = scans.prefix(before.total, decay)
-    np.copyto(after.upper, down, where=places.ends)
-    np.copyto(after.lower, up, where=places.begins)
-    after.entering[:] = down
-    algebra.add(
-        down[..., 1:], algebra.times(up[..., :-1], decay.fall[1]), out=after.entering[..., 1:]
-    )
-    if beyond is not None:
-        after.entering[beyond <= 0] = algebra.zero
-    free = places.free.astype(np.float64)
-    once = algebra.times(after.entering, algebra.number(free))
-    after.repeated[:] = gaps.step(row, once, free, shrink)
-    atoms = algebra.add(after.upper, after.lower)
-    algebra.add(atoms, algebra.add(once, after.repeated), out=after.total)
-    np.copyto(after.total, before.total, where=places.interior)
+def advance(step: Step, before: Masses, after: Masses, gaps: OpenGaps, decay: Decay) -> None:
+    """The masses after a step, from those before it; a batch of passes has more axes in front."""
+    algebra, cells, factors = decay.algebra, step.cells, step.factors
+    after = after.at(..., cells)
+    width, sources = cells.stop - cells.start, slice(cells.start, step.reach)
+    total, upper = before.total[..., sources], before.upper[..., sources]
+    down = _reach_down(total, upper, step.advance, decay)[..., :width]
+    up = scans.prefix(total, decay)[..., :width]
+    after.entering[..., 0] = algebra.zero
+    algebra.times(up[..., :-1], decay.fall[1], out=after.entering[..., 1:])
+    algebra.add(down, after.entering, out=after.entering)
+    algebra.times(down, factors.ends, out=after.upper)
+    algebra.times(up, factors.begins, out=after.lower)
+    once = algebra.times(after.entering, factors.gap)
+    gaps.step(step.row, cells, once, factors.free, after.repeated, step.shrink)
+    algebra.add(after.upper, after.lower, out=after.total)
+    algebra.add(once, after.repeated, out=once)
+    algebra.add(after.total, once, out=after.total)
+    # At a cut inside an atom there is no mass yet: the answer stays at its error.
+    algebra.times(total[..., :width], factors.interior, out=once)
+    algebra.add(after.total, once, out=after.total)
 
 
 def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Floats:
@@ -129,7 +159,7 @@ def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Fl
     algebra = decay.algebra
     reached = scans.window(before, advance, decay)
     kept = reached.shape[-1] - advance
-    if kept:
+    if kept > 0:
         same_rank = algebra.times(atoms[..., advance:], decay.fall[advance])
         algebra.add(reached[..., :kept], same_rank, out=reached[..., :kept])
     return reached

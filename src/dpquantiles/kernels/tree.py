@@ -93,7 +93,14 @@ def masses(levels: Levels, branching: int, total: int | None, reading: str) -> F
 
 
 def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.int64]:
-    """The steps at ascending quantiles, by linear interpolation inside a leaf.
+    """The steps at ascending quantiles, by linear interpolation inside a leaf."""
+    return np.maximum.accumulate(inside_leaves(bounds, *places(masses, bounds, q)))
+
+
+def places(
+    masses: Floats, bounds: NDArray[np.int64], q: Floats
+) -> tuple[NDArray[np.int64], Floats]:
+    """The leaves of ascending quantiles, and which part of its mass lies before each.
 
     Leaves without grid points get no mass. If there is no mass at all, it is spread evenly.
     """
@@ -106,6 +113,13 @@ def inverse(masses: Floats, bounds: NDArray[np.int64], q: Floats) -> NDArray[np.
     place = np.minimum(np.searchsorted(through, target, side="left"), len(full) - 1)
     leaf = full[place]
     inside = (target - (through[place] - mass[leaf])) / mass[leaf]
-    offset = np.floor(np.clip(inside, 0.0, 1.0) * width[leaf]).astype(np.int64)
-    steps = bounds[leaf] + np.minimum(offset, width[leaf] - 1)
-    return np.maximum.accumulate(steps)
+    return leaf, np.clip(inside, 0.0, 1.0)
+
+
+def inside_leaves(
+    bounds: NDArray[np.int64], leaf: NDArray[np.int64], inside: Floats
+) -> NDArray[np.int64]:
+    """Steps at these parts of leaves."""
+    width = np.diff(bounds)[leaf]
+    offset = np.floor(inside * width).astype(np.int64)
+    return np.asarray(bounds[leaf] + np.minimum(offset, width - 1))

@@ -7,7 +7,7 @@ with the number of cuts, because few of the cells that contain a given record ar
 threshold. The idea is that of PrivTree (Zhang, Xiao, Xie, SIGMOD 2016); the rule, the noise and the
 price are our own.
 
-    cut       a cell of depth d with c records if max(1 - g, c - t - (d-1) g) + z >= 1,
+    cut       a cell of depth d with c records if max(1 - g, c - t - (d-l) g) + z >= 1,
               P[z] proportional to exp(-a |z|), s = e^-a                                       (1)
     price     F = a + f(1) + f(1 + g) + f(1 + 2 g) + ...,
               f(x) = ln((1 + s - s^(x+1)) / (1 + s - s^x)) : the loss lies in [-a, F] for one
@@ -15,8 +15,10 @@ price are our own.
     counts    of all cells, by (1) to (4) of `agg_tree.py`, for the rest of the budget
 
 t is the public number of records divided by `cells`: finer cells would only add noise. Under
-add-remove neighbors without a stated size, a rough private count is bought for it. Proof:
-`adaptive_tree.md`.
+add-remove neighbors without a stated size, a rough private count is bought for it. Cells of a depth
+below l are always cut. Where nobody has stated bounds, cells are runs of the marks of a ruler, on
+which usual and round numbers are reached with few cuts (`grid/ruler.py`).
+Proof: `adaptive_tree.md`.
 """
 
 import math
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.grid import MOST_STEPS, Grid, ruler_of
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -125,22 +127,28 @@ class AdaptiveTree(Mechanism):
 
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
         """Draw the tree, a public value that answers any quantile."""
-        points = view.grid.size
+        points, ruler = view.grid.size, ruler_of(view.grid)
         size = self._size(view, bits)
         stages = self.stages(points)
         rate = cutting_rate(stages.cut)
-        cutting = rule(size, self.cells, rate)
+        cutting = rule(size, self.cells, rate, ruler.free)
         slack = cutting.least // SLACK
-        known = cells.counted(lambda steps: rough_ranks(view, steps, slack), points, cutting)
-        known_below, _ = view.ranks(known)
+        known = cells.counted(
+            lambda marks: rough_ranks(view, ruler.steps(marks), slack),
+            ruler.size,
+            cutting,
+            ruler.single,
+        )
+        known_below, _ = view.ranks(ruler.steps(known))
         grown = cells.grown(
             # In a cell that is not heavy, it does not matter where the records lie.
-            lambda steps: known_below[np.searchsorted(known, steps, side="right") - 1],
-            points,
+            lambda marks: known_below[np.searchsorted(known, marks, side="right") - 1],
+            ruler.size,
             cutting,
             lambda count: draws.discrete_laplaces(bits, rate, count),
+            final=ruler.single,
         )
-        edges, height, branching = leaves(grown.start, points)
+        edges, height, branching = leaves(np.unique(ruler.steps(grown.start)), points)
         below, _ = view.ranks(edges[1:-1])
         counted = self.counting(stages, height, branching).over(edges, below, view, bits)
         return replace(counted, mechanism=self.name, budget=self.budget)
@@ -161,9 +169,9 @@ class AdaptiveTree(Mechanism):
         return self.public_size(self.counted(view))
 
 
-def rule(size: int, number: int, rate: Fraction) -> cells.Rule:
+def rule(size: int, number: int, rate: Fraction, free: int = 1) -> cells.Rule:
     """The rule (1) for a public number of records and about `number` cells."""
-    return cells.Rule(least=size // number, toll=toll(rate))
+    return cells.Rule(least=size // number, toll=toll(rate), free=free)
 
 
 def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:

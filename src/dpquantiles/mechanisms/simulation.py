@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpquantiles.grid import MOST_STEPS, GridFamily
+from dpquantiles.grid import MOST_STEPS, GridFamily, ruler_of
 from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
@@ -28,6 +28,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_simulation import JointDraws, RecordRuns, ReferenceView
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import Neighbors
+from dpquantiles.results import reading
 from dpquantiles.views.protocol import Ints
 
 if TYPE_CHECKING:  # numpy.random is imported only when a plan is made
@@ -130,22 +131,24 @@ def agg_tree(mechanism: AggTree, view: ReferenceView, draws: int) -> Ints:
 
 def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> Ints:
     """Draws of trees over cells that follow the records; all trees grow together."""
-    points, rng = view.grid.size, _generator(view)
+    points, ruler, rng = view.grid.size, ruler_of(view.grid), _generator(view)
     stages = mechanism.stages(points)
     rate = cutting_rate(stages.cut)
     grown = cells.grown(
-        view.below,
-        points,
-        rule(view.n, mechanism.cells, rate),
+        lambda marks: view.below(ruler.steps(marks)),
+        ruler.size,
+        rule(view.n, mechanism.cells, rate, ruler.free),
         lambda count: _laplaces(rng, rate, count),
         partitions=draws,
+        final=ruler.single,
     )
     # Many trees have the same shape, and the mechanism that counts them is slow to build.
     counting = lru_cache(partial(mechanism.counting, stages))
     rows, ends = [], np.flatnonzero(np.diff(grown.partition)) + 1
-    for starts, below in zip(np.split(grown.start, ends), np.split(grown.below, ends), strict=True):
+    for marks, below in zip(np.split(grown.start, ends), np.split(grown.below, ends), strict=True):
+        starts, places = np.unique(ruler.steps(marks), return_index=True)
         edges, height, branching = leaves(starts, points)
-        below = np.append(below[1:], np.full(len(edges) - len(below) - 1, view.n))
+        below = np.append(below[places][1:], np.full(len(edges) - len(starts) - 1, view.n))
         rows.append(_read(counting(height, branching), view, edges, below, rng))
     return np.array(rows)
 
@@ -214,7 +217,7 @@ def _read(
     if mechanism.neighbors is Neighbors.SWAP:
         total = min(view.n, view.n + int(_laplaces(rng, mechanism.rate(1), 1)[0]))
     masses = tree.masses(noisy, branching, total, mechanism.reading)
-    return tree.inverse(masses, edges, np.sort(mechanism.q))
+    return reading.answers(view.grid, masses, edges, np.sort(mechanism.q))
 
 
 def _laplaces(rng: "Generator", rate: Fraction | float, count: int) -> Ints:

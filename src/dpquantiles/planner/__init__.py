@@ -12,11 +12,13 @@ from dpquantiles.planner.choice import (
     choose,
     expected_error,
 )
+from dpquantiles.planner.costs import SourceKind
 
 __all__ = [
     "AUTO",
     "AskedMechanism",
     "Choice",
+    "SourceKind",
     "answers",
     "choose",
     "expected_error",

@@ -8,10 +8,12 @@ clustered and tied records. A good choice has an error of
 
 Ties can make errors arbitrarily small. So on clustered and tied records, the best error counts as
 at least one rank, and as at least the 2 / epsilon ranks of a single private median. The regret of a
-mechanism is the largest ratio of its error to the allowed one. The first mechanism with a regret of
-at most 1 is chosen; joint_exp comes first because it does not read all records. If there is none,
-the mechanism with the least regret is chosen. The choice never looks at the records. A mechanism
-may look at them itself, and pays for that.
+mechanism is the largest ratio of its error to the allowed one. A mechanism is good if its regret is
+at most 1. It is also good if all its errors are below a ten-thousandth of the records, which hardly
+anybody can tell from none. Of the good ones, the cheapest on this kind of source (`costs.py`) is
+chosen; of those that cost about the same, the first one. If none is good, the mechanism with the
+least regret is chosen. The choice never looks at the records. A mechanism may look at them itself,
+and pays for that.
 """
 
 import math
@@ -23,7 +25,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.registry import MechanismName
-from dpquantiles.planner import tables
+from dpquantiles.planner import costs, tables
+from dpquantiles.planner.costs import SourceKind
 from dpquantiles.privacy import ZCDP, Guarantee
 
 AUTO: Final = "auto"
@@ -53,6 +56,15 @@ ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
 """Beyond these, epsilon (or the root of rho) makes no difference to the choice."""
 
+NEGLIGIBLE = 1e-4
+"""Errors below this part of the records are good enough."""
+
+ABOUT = 1.25
+"""Costs that differ by less than this factor are about the same."""
+
+WHERE = {"memory": "in memory", "engine": "on an engine"}
+"""Kinds of sources, in the words of a release."""
+
 UNKNOWN_SIZE = 10_000
 """The assumed number of records where it is protected and no size is stated."""
 
@@ -69,27 +81,52 @@ def answers(q: tuple[float, ...], intervals: Intervals | None) -> int:
     return len(set(q)) * (1 if intervals is None else 3)
 
 
-def choose(budget: Guarantee, m: int, size: int | None, grid: Grid) -> Choice:
-    """Choose a mechanism for m answers; `size` is the number of records, or None if not public."""
-    return _chosen(budget, m, UNKNOWN_SIZE if size is None else size, tables.grid_name(grid), size)
+def choose(
+    budget: Guarantee, m: int, size: int | None, grid: Grid, source: SourceKind | None = None
+) -> Choice:
+    """Choose a mechanism for m answers; `size` is the number of records, or None if not public.
+
+    Without a kind of source, as for groups, cost does not count.
+    """
+    n = UNKNOWN_SIZE if size is None else size
+    return _chosen(budget, m, n, tables.grid_name(grid), size, source)
 
 
 @lru_cache(maxsize=1024)
-def _chosen(budget: Guarantee, m: int, n: int, grid: str, size: int | None) -> Choice:
+def _chosen(
+    budget: Guarantee, m: int, n: int, grid: str, size: int | None, source: SourceKind | None
+) -> Choice:
     candidates = (registry.REGISTERED[name] for name in tables.CANDIDATES)
     able = [one.name for one in candidates if one.fewest <= m <= one.most]
     by_name = {name: _errors(name, budget, m, n, grid) for name in able}
     errors = {data: {name: by_name[name][data] for name in able} for data in tables.DATA}
-    unit = 1 / _rate(JointExp.name, budget, m, grid)
+    rate = _rate(JointExp.name, budget, m, grid)
     limits = {
-        data: allowed.limit(min(errors[data].values()), unit) for data, allowed in ALLOWED.items()
+        data: allowed.limit(min(errors[data].values()), 1 / rate)
+        for data, allowed in ALLOWED.items()
     }
 
     def regret(name: str) -> float:
         return max(errors[data][name] / limit for data, limit in limits.items())
 
-    name = next((name for name in able if regret(name) <= 1), min(able, key=regret))
-    return Choice(name, _reason(name, m, n, size, errors))
+    good = [name for name in able if regret(name) <= 1]
+    most_accurate = good[0] if good else min(able, key=regret)
+    if source is None:
+        return Choice(most_accurate, _reason(most_accurate, m, n, size, errors))
+    good = [x for x in able if x in good or max(by_name[x].values()) <= NEGLIGIBLE * n]
+    asked = costs.Asked(budget, m, n, rate)
+    cheap = _cheap({name: costs.cost(name, asked, source) for name in good or [most_accurate]})
+    name = most_accurate if most_accurate in cheap else cheap[0]
+    why = _reason(name, m, n, size, errors)
+    if name != most_accurate:
+        why += f"; {most_accurate} is good as well, and slower {WHERE[source]}"
+    return Choice(name, why)
+
+
+def _cheap(cost: dict[str, float]) -> list[str]:
+    """The mechanisms that cost about as little as the cheapest one."""
+    least = min(cost.values())
+    return [name for name, amount in cost.items() if amount <= ABOUT * least]
 
 
 def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) -> float | None:

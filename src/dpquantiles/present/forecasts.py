@@ -16,7 +16,7 @@ from dpquantiles.present.plans import LEAST_DRAWN, error_axis, ranks
 from dpquantiles.present.ticks import Tick, position
 from dpquantiles.present.words import labels, quantile
 
-HEIGHT, WIDTH = 230, 520
+HEIGHT, WIDTH = 210, 400
 """The size of both pictures; they stand beside each other, or below on a phone."""
 
 STEEPNESS = 0.16
@@ -24,6 +24,10 @@ STEEPNESS = 0.16
 
 FIRST, LAST = 0.002, 0.998
 """The shares of records between which the sketch is drawn."""
+
+
+THIN = 0.004
+"""A band of less than this share of the records is thinner than a line."""
 
 
 class Errors(NamedTuple):
@@ -47,6 +51,13 @@ def has_values(forecast: Forecast) -> bool:
     return stated and isinstance(finest(forecast.grid), UniformGrid)
 
 
+def is_thin(forecast: Forecast, errors: Errors | None) -> bool:
+    """Whether the bands are too thin to be seen."""
+    if errors is None:
+        return False
+    return max(errors.bound or errors.expected) < THIN * forecast.draw.size
+
+
 def sketch(forecast: Forecast, errors: Errors | None) -> Element:
     """The share of records up to each value, with a band for the answers to every quantile."""
     across, value = _sketched(forecast)
@@ -57,7 +68,7 @@ def sketch(forecast: Forecast, errors: Errors | None) -> Element:
         width=WIDTH,
         height=HEIGHT,
         inset=8,
-        heading="Share of records up to each value, and where the answers will lie",
+        heading="Share of records up to each value",
     )
     size = forecast.draw.size
     shares = np.linspace(FIRST, LAST, 160)
@@ -99,21 +110,26 @@ def _sketched(forecast: Forecast) -> tuple[Axis, Callable[[float], float]]:
 
 
 class Point(NamedTuple):
-    """An epsilon, and the mean rank errors there by the table."""
+    """An epsilon, and two rank errors there, a usual one and a larger one."""
 
     epsilon: float
-    smooth: float
-    worst: float
+    usual: float
+    large: float
+
+    @classmethod
+    def of(cls, epsilon: float, estimate: Estimate) -> "Point":
+        """The expected error of an estimate and its 95 % bound."""
+        return cls(epsilon, estimate.mean, estimate.worst)
 
 
-def curve(forecast: Forecast, epsilons: Sequence[float]) -> list[Point]:
-    """Error against epsilon, with what auto takes at each; empty where the table has none."""
-    points = []
-    for epsilon in epsilons:
-        errors = forecast.at(epsilon).table_errors
-        if errors is not None:
-            points.append(Point(epsilon, errors["smooth"], max(errors.values())))
-    return points
+def table_curve(forecasts: Sequence[Forecast]) -> list[Point]:
+    """Mean errors of smooth and of the least suitable data; empty where the table has none."""
+    known = [(one.job.budget.amount, one.table_errors) for one in forecasts]
+    return [
+        Point(epsilon, errors["smooth"], max(errors.values()))
+        for epsilon, errors in known
+        if errors is not None
+    ]
 
 
 def against_epsilon(
@@ -132,11 +148,11 @@ def against_epsilon(
         error_axis([*drawn, *chosen, *top]),
         width=WIDTH,
         height=HEIGHT,
-        heading=f"Rank error against epsilon, in ranks of {size:,}",
+        heading=f"Error in ranks of {size:,}, against epsilon",
         inset=8,
     )
-    lower = [(chart.x(p.epsilon), chart.y(max(p.smooth, least))) for p in points]
-    upper = [(chart.x(p.epsilon), chart.y(max(p.worst, least))) for p in points]
+    lower = [(chart.x(p.epsilon), chart.y(max(p.usual, least))) for p in points]
+    upper = [(chart.x(p.epsilon), chart.y(max(p.large, least))) for p in points]
     chart.area([*lower, *reversed(upper)], COLORS[5], 0.15)
     chart.curve(lower, COLORS[5])
     chart.curve(upper, COLORS[5], **{"stroke-dasharray": "5 3"})
@@ -164,10 +180,26 @@ def by_quantile(forecast: Forecast, errors: Errors) -> dict[str, list[str]]:
     if errors.bound is None:
         return shown
     shown["95 of 100"] = [f"± {ranks(error)}" for error in errors.bound]
-    shown["Of all records"] = [f"± {error / size:.2%}" for error in errors.bound]
+    shown["Of all records"] = [_percent(error / size) for error in errors.bound]
     if has_values(forecast):
         shown["In values"] = [f"± {_in_values(forecast, error)}" for error in errors.bound]
     return shown
+
+
+def _about(error: float, how: str) -> str:
+    return "less than 1" if error < 1 else f"{how} {ranks(error)}"
+
+
+def assumed(forecast: Forecast) -> str:
+    """What the errors rest on, in sentences."""
+    notes = [f"{note[0].upper()}{note[1:]}." for note in forecast.draw.notes]
+    return " ".join(
+        [*notes, "Errors hold if records are evenly spread; real data differ a little."]
+    )
+
+
+def _percent(share: float) -> str:
+    return "< 0.01 %" if share < 1e-4 else f"± {100 * share:.2g} %"
 
 
 def _in_values(forecast: Forecast, error: float) -> str:
@@ -184,11 +216,10 @@ def in_short(forecast: Forecast, errors: Errors | None) -> str:
     if errors is None:
         return "How far off the answers will be is not known before the estimate is done."
     size = forecast.draw.size
-    typical = ranks(max(errors.expected))
-    first = f"On average, an answer misses its place by about {typical} of {size:,} records."
+    typical = _about(max(errors.expected), "about")
+    first = f"On average, an answer misses its place by {typical} of {size:,} records."
     if errors.bound is None:
         return first
     most = max(errors.bound)
-    share = most / size
-    part = "less than 0.01 %" if share < 1e-4 else f"{100 * share:.2g} %"
-    return f"{first} In 95 of 100 releases it misses by at most {ranks(most)}, which is {part}."
+    part = _percent(most / size).replace("<", "less than").removeprefix("± ")
+    return f"{first} In 95 of 100 releases it misses by {_about(most, 'at most')}, which is {part}."

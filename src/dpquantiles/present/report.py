@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from dpquantiles.present import pictures
 from dpquantiles.present.releases import Shown, columns, covered, keys
 from dpquantiles.present.words import exact, labels, missing, promise, quantile
-from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Answers, Description, GroupedRelease, Release
 from dpquantiles.version import __version__
 
@@ -116,19 +116,24 @@ def _protected(result: Shown) -> Element:
         f"this report about any single {whom}{there}, whatever else they know.",
         "promise",
     )
-    if isinstance(stated, (PureDP, ApproxDP)) and stated.epsilon <= TELLING_EPSILON:
-        (low, low_after), (even, even_after) = (
-            (p, _suspected(p, stated.epsilon)) for p in SUSPICIONS
-        )
-        unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
-        _say(
-            section,
-            f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
-            f"become {_percent(low_after)} sure by this report, at most; somebody who is "
-            f"{_percent(even)} sure, {_percent(even_after)}{unless}.",
-        )
+    if told := in_numbers(stated, "by this report"):
+        _say(section, told)
     _say(section, f"In full: {promise(result)}", "small")
     return section
+
+
+def in_numbers(stated: Guarantee, by: str) -> str:
+    """What a guarantee means for somebody's suspicion; nothing where examples would mislead."""
+    if not isinstance(stated, (PureDP, ApproxDP)) or stated.epsilon > TELLING_EPSILON:
+        return ""
+    whom = "record" if stated.unit is None else stated.unit
+    (low, low_after), (even, even_after) = ((p, _suspected(p, stated.epsilon)) for p in SUSPICIONS)
+    unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
+    return (
+        f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
+        f"become {_percent(low_after)} sure {by}, at most; somebody who is "
+        f"{_percent(even)} sure, {_percent(even_after)}{unless}."
+    )
 
 
 def _suspected(before: float, epsilon: float) -> float:

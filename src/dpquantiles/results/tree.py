@@ -14,6 +14,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.privacy import Guarantee
+from dpquantiles.results import reading
 from dpquantiles.results.release import Release
 from dpquantiles.results.result import FORMAT, require_format
 
@@ -56,7 +57,9 @@ class ReleasedTree:
         requested = require.quantiles(q=q)
         order = np.argsort(requested, kind="stable")
         steps = np.empty(len(requested), dtype=np.int64)
-        steps[order] = tree.inverse(self.masses, self.edges, np.asarray(requested)[order])
+        steps[order] = reading.answers(
+            self.grid, self.masses, self.edges, np.asarray(requested)[order]
+        )
         return Release(
             values=tuple(self.grid.decode(steps)),
             q=requested,

@@ -115,9 +115,14 @@ class Roots:
 
     most: float
     bins: int = BINS
+    by_power: bool = False
+    """Whether the root is a power. Databases write the nested roots of an expression out in full,
+    with the casts of each, and compute all of them."""
 
     def prepared(self, position: Any) -> Any:
         root = position.abs().clip(0.0, self.most)
+        if self.by_power:
+            return root ** (0.5**HALVINGS)
         for _ in range(HALVINGS):
             root = root.sqrt()
         return root

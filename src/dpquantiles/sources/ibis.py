@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -17,7 +18,7 @@ from dpquantiles.errors import UnreadableData
 from dpquantiles.kinds import ANYTHING, Domain, unsupported
 from dpquantiles.kinds.times import EPOCH
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE
+from dpquantiles.sources.bins import VALUE, Map, Roots
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import CODE, POSITION
 from dpquantiles.sources.keys import MARK
@@ -70,6 +71,10 @@ class Ibis(QueryEngine):
         numbers = super().numbers(table, column)
         _require_plan(numbers, table.dtype(column))
         return numbers
+
+    def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:
+        power = replace(bins, by_power=True) if isinstance(bins, Roots) else bins
+        return super().binned(numbers, frame, power)
 
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
         """Times keep their type, and their positions are a second column."""

@@ -6,6 +6,7 @@ them into finer bins first. If the least and the greatest value of a bin fall on
 there is nothing to fetch.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,11 +37,14 @@ WORTHWHILE = 4
 MOST_RANGES = 256
 """The most ranges of one query. If there are more, the nearest ones are joined."""
 
-MOST_ROUGH = 1 << 20
+MOST_ROUGH = 1 << 17
 """If crowded bins hold more rows than this, they are divided rather than fetched."""
 
-FINE_BINS = 1 << 18
+FINE_BINS = 1 << 16
 """About how many bins there are when all are divided."""
+
+STILL_CROWDED = 16
+"""Bins are divided again only if they hold so many times as many records as they should."""
 
 MORE_CELLS = 3
 """The engine looks for occupied cells among this many times as many records as parts would do."""
@@ -106,6 +110,8 @@ class ScannedView:
         self.scans = 1
         self._numbers = numbers
         self._refinements = 0
+        self._rough_slack = math.inf
+        """How far apart rough ranks are, about."""
         self._map = first_map(grid, numbers.tick)
         counted = numbers.count_bins(self._map)
         self.missing = counted.missing
@@ -147,14 +153,18 @@ class ScannedView:
 
     def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
         """At least and at most how many records lie below each step, about `slack` apart."""
-        while True:
-            crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > slack))
-            if not len(crowded):
-                return self._segments.below(self._pool, steps)
-            if self._refinements or self._segments.counts[crowded].sum() <= MOST_ROUGH:
-                self._learn(crowded, 0)
+        limit = slack
+        while self._rough_slack > slack:
+            crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > limit))
+            rows = int(self._segments.counts[crowded].sum())
+            if rows <= MOST_ROUGH or self._refinements == MOST_REFINEMENTS:
+                if rows <= MOST_ROUGH and limit == slack and len(crowded):
+                    self._learn(crowded, 0)
+                self._rough_slack = slack
             else:
                 self._refine_all()
+                limit = STILL_CROWDED * slack
+        return self._segments.below(self._pool, steps)
 
     def occupied(self, length: int, limits: Limits) -> int:
         """How many parts of `length` steps contain records, within the limits.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,6 +43,15 @@ class Opened(ABC):
 
     table: Table | None
     """All columns; None where the data are a single column."""
+
+    @property
+    def place(self) -> Literal["memory", "engine"]:
+        """Where records are read: only lazy tables are scanned by an engine.
+
+        A single file may be read in both ways, depending on its cells. So it counts as one in
+        memory, because this kind is public.
+        """
+        return "engine" if self.table is not None and self.table.lazy else "memory"
 
     @abstractmethod
     def declared(self, column: Any) -> Source | None:

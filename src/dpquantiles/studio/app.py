@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -57,17 +58,21 @@ def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
         Route("/invite", pages.invited, methods=["POST"]),
         Route("/static/{name}", static),
     ]
-    handlers = {404: not_found, Exception: failed}
+    handlers = {HTTPException: refused, Exception: failed}
     app = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(app, studio.keys, hosts, cookie)
 
 
-def not_found(request: Request, _: Exception) -> Response:  # noqa: ARG001
-    """The answer to an address that leads nowhere."""
-    return HTMLResponse(html.bare("Not here", "There is no such page."), 404)
+def refused(_: Request, error: Exception) -> Response:
+    """The answer to an address that leads nowhere, and to what is too much."""
+    assert isinstance(error, HTTPException)
+    return HTMLResponse(html.bare("Not here", error.detail), error.status_code)
 
 
-def failed(request: Request, error: Exception) -> Response:  # noqa: ARG001
+NOWHERE = HTTPException(404, "There is no such page.")
+
+
+def failed(_: Request, error: Exception) -> Response:
     """The answer to a mistake of ours; it quotes nothing."""
     return HTMLResponse(html.bare("Something went wrong", explained(error)), 500)
 
@@ -76,7 +81,7 @@ def static(request: Request) -> Response:
     """A file of our own, by its exact name."""
     name = request.path_params["name"]
     if name not in STATIC:
-        return not_found(request, Exception())
+        raise NOWHERE
     text = resources.files(__package__).joinpath("static", name).read_text("utf-8")
     return PlainTextResponse(text, media_type=STATIC[name])
 
@@ -155,7 +160,7 @@ class Pages:
         known, form = request.path_params["request"], request.path_params["format"]
         found = finished(self.studio, known) if form in MEDIA else None
         if found is None:
-            return not_found(request, Exception())
+            raise NOWHERE
         result, rest = found
         made = {
             "json": lambda: Result.to_json(result),
@@ -179,7 +184,7 @@ class Pages:
         """All entries as a file."""
         ledger, form = self.studio.ledger(), request.path_params["format"]
         if ledger is None or form not in ("json", "csv"):
-            return not_found(request, Exception())
+            raise NOWHERE
         return _file(
             ledger.to_json() if form == "json" else ledger.to_csv(), f"ledger.{form}", form
         )

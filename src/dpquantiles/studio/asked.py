@@ -149,7 +149,7 @@ class Asked:
         job = self.job(None)
         pair = job.bounds.get(job.columns[0])
         grid = written.stated_grid(self.type or None, pair, job.resolution)
-        return Forecast(job, grid, guess=self.guess)
+        return Forecast(job, grid, guess=self.guess, place="memory")
 
     def command(self, item: Item, ledger: str | None, request_id: str | None = None) -> str:
         """The same release as a command line."""
@@ -213,7 +213,7 @@ class Asked:
             ends = (written.value(end, kind, "bounds") for end in (self.lower, self.upper))
             grid["bounds"] = f"({', '.join(map(_literal, ends))})"
         if self.resolution:
-            grid["resolution"] = _literal(written.step(self.resolution, kind))
+            grid["resolution"] = _literal(written.distance(self.resolution, kind, "resolution"))
         plain = {name: repr(getattr(self, name)) for name in ("neighbors", "mechanism")}
         usual = {name: text for name, text in plain.items() if _unusual(self, name)}
         if _unusual(self, "missing"):

@@ -95,7 +95,9 @@ def _entries(ledger: Ledger) -> Element:
     }
     more = len(listed) - MOST_ENTRIES
     note = tag("p", f"{more:,} earlier entries are in the exports.", class_="small")
-    return card("Entries", table(shown, "Entries of the ledger"), note if more > 0 else None)
+    return card(
+        "Entries", table(shown, "Entries of the ledger", left=True), note if more > 0 else None
+    )
 
 
 def _action(content: Mapping[str, Any]) -> Content:

@@ -19,7 +19,10 @@ EPSILONS = (
     *(0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7),
     *(1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0),
 )
-"""Where the slider stops, and the points of the curve of error against epsilon."""
+"""Where the slider stops."""
+
+CURVE = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""The epsilons at which the errors of a request are estimated."""
 
 NEIGHBORS = {
     "swap": "What a record holds",

@@ -14,6 +14,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,6 +22,8 @@ from dpquantiles.studio import html
 
 LARGEST_BODY = 64 * 1024
 LARGEST_ADDRESS = 32 * 1024
+TOO_LARGE = f"A request may have at most {LARGEST_BODY:,} bytes."
+
 MOST_AT_ONCE = 32
 """The most requests that are answered at the same time."""
 
@@ -100,9 +103,6 @@ class Guard:
         self._running += 1
         try:
             await self.app(scope, _limited(receive), _with_headers(send))
-        except _TooLarge:
-            answer = _refused(413, f"A request may have at most {LARGEST_BODY:,} bytes.")
-            await answer(scope, receive, _with_headers(send))
         finally:
             self._running -= 1
 
@@ -117,7 +117,7 @@ class Guard:
             return _refused(414, "The address is too long.")
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
-            return _refused(413, f"A request may have at most {LARGEST_BODY:,} bytes.")
+            return _refused(413, TOO_LARGE)
         if self._is_crowded():
             return _refused(503, "There are too many requests; try again in a moment.")
         return self._stranger(scope, headers)
@@ -174,11 +174,8 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-class _TooLarge(Exception):
-    """A body that goes on beyond the limit, whatever its headers say."""
-
-
 def _limited(receive: Receive) -> Receive:
+    """Receive a body that ends within the limit, whatever its headers say."""
     seen = 0
 
     async def receiving() -> Message:
@@ -186,7 +183,7 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > LARGEST_BODY:
-            raise _TooLarge
+            raise HTTPException(413, TOO_LARGE)
         return message
 
     return receiving

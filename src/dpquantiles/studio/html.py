@@ -119,7 +119,9 @@ def alert(words: str, kind: str = "warning") -> Element:
     return tag("p", words, class_=kind, role="alert")
 
 
-def table(columns: Mapping[str, Iterable[Content]], caption: str, *, blank: str = "") -> Element:
+def table(
+    columns: Mapping[str, Iterable[Content]], caption: str, *, blank: str = "", left: bool = False
+) -> Element:
     """A table; the first cell of every row is its heading. `blank` names a column for readers."""
     hidden = tag("span", blank, class_="hidden")
     head = tag("tr", [tag("th", title or hidden, scope="col") for title in columns])
@@ -129,6 +131,7 @@ def table(columns: Mapping[str, Iterable[Content]], caption: str, *, blank: str 
         tag("caption", caption, class_="hidden"),
         tag("thead", head),
         tag("tbody", lines),
+        class_="left" if left else None,
     )
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 

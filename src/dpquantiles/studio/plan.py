@@ -1,30 +1,36 @@
 """The page that shows what an epsilon buys, before anything is spent."""
 
-import hashlib
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Iterable
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from dpquantiles import cautions
 from dpquantiles.errors import PublicError
-from dpquantiles.forecast import Forecast, Request
+from dpquantiles.forecast import Forecast
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
 from dpquantiles.planner.estimates import Estimate
 from dpquantiles.present import forecasts, plans, words
-from dpquantiles.present.forecasts import Errors
-from dpquantiles.present.report import bar
+from dpquantiles.present.forecasts import Errors, Point
+from dpquantiles.present.report import bar, in_numbers
 from dpquantiles.present.spending import fits, left
 from dpquantiles.privacy import Neighbors
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.estimates import Answer, Failure, Running
-from dpquantiles.studio.form import EPSILONS, plan_form
+from dpquantiles.studio.expected import (
+    PATIENCE,
+    Curve,
+    estimated,
+    exact_curve,
+    given,
+    name_of,
+    progress,
+)
+from dpquantiles.studio.form import CURVE, plan_form
 from dpquantiles.studio.html import Content, alert, card, page, table, tag, unstyled
 from dpquantiles.studio.releases import explained
 from dpquantiles.studio.studio import Studio
-
-PATIENCE = 0.15
-"""How many seconds a picture waits for its estimate; later the page asks again."""
 
 MOST_ROWS = 25
 """More quantiles than this are folded away."""
@@ -63,44 +69,49 @@ def _choose_again() -> Element:
 def answer(studio: Studio, asked: Asked, wanted: Wanted) -> Element:
     """The part of the page that answers the form."""
     try:
-        forecast = asked.forecast(studio.item(asked), studio.ledger())
-        return tag("div", _answered(studio, asked, forecast, wanted))
+        ledger = studio.ledger()
+        forecast = asked.forecast(studio.item(asked), ledger)
+        return tag("div", _answered(studio, asked, forecast, ledger, wanted))
     except (PublicError, OSError) as error:
         return tag("div", alert(explained(error)))
 
 
-def name_of(forecast: Forecast, request: Request) -> str:
-    """A name that equal requests share."""
-    told = (request.mechanism, request.budget, request.q, request.intervals, request.sized)
-    numbers = (forecast.draw.size, str(forecast.grid.describe()), request.draws)
-    return hashlib.sha256(repr((told, numbers)).encode()).hexdigest()[:32]
-
-
-def estimated(studio: Studio, forecast: Forecast, patience: float = PATIENCE) -> Answer:
-    """The errors of this very request, as far as they are known."""
-    request = forecast.request
-    return studio.estimates.ask(name_of(forecast, request), lambda: request, patience)
-
-
 def _answered(
-    studio: Studio, asked: Asked, forecast: Forecast, wanted: Wanted
+    studio: Studio, asked: Asked, forecast: Forecast, ledger: Ledger | None, wanted: Wanted
 ) -> Iterable[Content]:
-    found: Answer = Running(0) if wanted.stopped else estimated(studio, forecast)
+    begun = time.monotonic()
+    if not wanted.stopped:
+        estimated(studio, forecast, 0)  # it runs while the rest is made
+    others = [forecast.at(epsilon) for epsilon in CURVE]
+    drawn = Curve(forecasts.table_curve(others))
+    patience = max(0.0, PATIENCE - (time.monotonic() - begun))
+    found: Answer = Running(0) if wanted.stopped else estimated(studio, forecast, patience)
     known = found if isinstance(found, Estimate) else None
     errors = Errors.of(forecast, known)
+    if known is not None and not wanted.stopped:
+        drawn = exact_curve(studio, Point.of(forecast.job.budget.amount, known), others, drawn)
     yield card(
         "How far off",
         tag("p", forecasts.in_short(forecast, errors), class_="headline"),
         _state(found, wanted, name_of(forecast, forecast.request)),
-        [alert(warning) for warning in _warnings(forecast, known)],
-        tag("div", _pictures(asked, forecast, errors), class_="pictures"),
-        tag("p", _assumed(forecast), class_="small"),
+        _drawing(drawn),
+        _warned(forecast, known),
+        tag("div", _pictures(asked, forecast, errors, drawn), class_="pictures"),
+        tag("p", forecasts.assumed(forecast), class_="small"),
     )
     yield _table(forecast, errors)
-    ledger = studio.ledger()
     yield tag("div", _cost(asked, forecast, ledger), _meaning(forecast), class_="pair")
     yield _auto(studio, forecast, wanted)
     yield _onward(asked, forecast)
+
+
+def _drawing(drawn: Curve) -> Element | None:
+    """How many points of a curve are estimated, as long as some are not."""
+    if not drawn.missing:
+        return None
+    total = len(CURVE)
+    done = total - len(drawn.missing)
+    return progress(done, total, "epsilons are estimated", " ".join(drawn.missing))
 
 
 def _state(found: Answer, wanted: Wanted, name: str) -> Element | None:
@@ -124,47 +135,36 @@ def _state(found: Answer, wanted: Wanted, name: str) -> Element | None:
     )
 
 
-def _warnings(forecast: Forecast, known: Estimate | None) -> Iterable[str]:
+def _warned(forecast: Forecast, known: Estimate | None) -> Element | None:
+    """What public numbers say against the job, as a release would say it."""
     job, draw = forecast.job, forecast.draw
     if job.by or (forecast.rows is None and forecast.guess is None and job.typical_size is None):
-        return []
+        return None
     told = cautions.for_errors(job, forecast.mechanism, draw.size, forecast.grid, known)
-    warnings: list[str] = told.get("warnings", [])
-    return warnings
+    return alert(" ".join(told["warnings"])) if "warnings" in told else None
 
 
-def _pictures(asked: Asked, forecast: Forecast, errors: Errors | None) -> Iterable[Content]:
-    bands = (
-        "Dark: on average. Light: 95 of 100 releases."
-        if errors and errors.bound
-        else ("Band: on average.")
-    )
-    scale = (
-        "An even sketch, to scale."
-        if forecasts.has_values(forecast)
-        else ("A sketch, not your data; bands are to scale in ranks.")
-    )
-    yield _figure(forecasts.sketch(forecast, errors), f"{bands} {scale}")
+def _pictures(
+    asked: Asked, forecast: Forecast, errors: Errors | None, drawn: Curve
+) -> Iterable[Content]:
+    both = errors is not None and errors.bound is not None
+    bands = "Dark band: on average. Light: 95 of 100 releases." if both else "Band: on average."
+    thin = " Here they are thinner than the line." if forecasts.is_thin(forecast, errors) else ""
+    even = forecasts.has_values(forecast)
+    scale = "An even sketch, to scale." if even else "A sketch, not your data."
+    yield _figure(forecasts.sketch(forecast, errors), f"{bands}{thin} {scale}")
     epsilon = forecast.job.budget.amount
-    points = forecasts.curve(forecast, EPSILONS)
-    drawn = forecasts.against_epsilon(forecast, points, epsilon, errors)
-    if drawn is not None:
-        up = "; the bar reaches to 95 of 100" if errors and errors.bound else ""
-        yield _figure(
-            drawn,
-            f"Dot: epsilon = {asked.epsilon}{up}. Line: smooth data. Dashed: the least suitable.",
-        )
+    picture = forecasts.against_epsilon(forecast, drawn.points, epsilon, errors)
+    if picture is not None:
+        up = "; the bar reaches to 95 of 100" if both else ""
+        lines = "Line: smooth data. Dashed: the least suitable, by a table."
+        if drawn.exact:
+            lines = "Line: on average. Dashed: 95 of 100 releases."
+        yield _figure(picture, f"Dot: epsilon = {asked.epsilon}{up}. {lines}")
 
 
 def _figure(picture: Element, caption: str) -> Element:
     return tag("figure", unstyled(picture), tag("figcaption", caption))
-
-
-def _assumed(forecast: Forecast) -> str:
-    notes = [f"{note[0].upper()}{note[1:]}." for note in forecast.draw.notes]
-    return " ".join(
-        [*notes, "Errors hold if records are evenly spread; real data differ a little."]
-    )
 
 
 def _table(forecast: Forecast, errors: Errors | None) -> Element | None:
@@ -208,8 +208,12 @@ def _cost(asked: Asked, forecast: Forecast, ledger: Ledger | None) -> Element:
 
 
 def _meaning(forecast: Forecast) -> Element:
+    promise = forecast.job.promise()
+    told = in_numbers(promise, "by the release")
     return card(
-        "What it means", tag("p", words.guarantee(forecast.job.promise()), class_="promise")
+        "What it means",
+        tag("p", words.guarantee(promise), class_="promise"),
+        tag("p", told, class_="small") if told else None,
     )
 
 
@@ -236,7 +240,7 @@ def _compared(studio: Studio, forecast: Forecast) -> Content:
     """All mechanisms, the most accurate one first, as far as they are known."""
     requests = forecast.others
     answers = {
-        name: studio.estimates.ask(name_of(forecast, request), _given(request))
+        name: studio.estimates.ask(name_of(forecast, request), given(request))
         for name, request in requests.items()
     }
     known = [found for found in answers.values() if isinstance(found, Estimate)]
@@ -251,21 +255,7 @@ def _compared(studio: Studio, forecast: Forecast) -> Content:
     if not missing:
         return listed
     done = len(requests) - len(missing)
-    return [
-        listed,
-        tag(
-            "div",
-            tag("progress", max=str(len(requests)), value=str(done), aria_label="Mechanisms done"),
-            tag("span", f"{done} of {len(requests)} mechanisms."),
-            tag("button", "Stop", type="button", class_="quiet", data_cancel=" ".join(missing)),
-            class_="progress",
-            data_again=True,
-        ),
-    ]
-
-
-def _given(request: Request) -> Callable[[], Request]:
-    return lambda: request
+    return [listed, progress(done, len(requests), "mechanisms", " ".join(missing))]
 
 
 def _onward(asked: Asked, forecast: Forecast) -> Element:

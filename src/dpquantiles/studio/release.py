@@ -10,11 +10,11 @@ from dpquantiles.kinds import named
 from dpquantiles.ledger import Ledger, entries
 from dpquantiles.planner.estimates import Estimate
 from dpquantiles.present import forecasts, report, words
-from dpquantiles.present.report import Remains
+from dpquantiles.present.report import Remains, in_numbers
 from dpquantiles.present.spending import fits, left, remains
 from dpquantiles.studio.asked import Asked
+from dpquantiles.studio.expected import estimated
 from dpquantiles.studio.html import Content, alert, card, page, tag, unstyled
-from dpquantiles.studio.plan import estimated
 from dpquantiles.studio.releases import Kept, Made, Running, explained, kept
 from dpquantiles.studio.shelf import Item
 from dpquantiles.studio.studio import Studio
@@ -86,13 +86,21 @@ def _summary(studio: Studio, asked: Asked, item: Item, forecast: Forecast) -> El
         rest = f"Before it, of the data set “{left_now.dataset}”, {left_now.words}."
     facts = {
         "Released": f"{what} of “{asked.column}” in {item.name}{of}.",
-        "Protected": words.guarantee(job.promise()),
-        "Accuracy": forecasts.in_short(forecast, errors),
+        "Protected": _protected(forecast),
+        "Accuracy": f"{forecasts.in_short(forecast, errors)} {forecasts.assumed(forecast)}",
         "Missing": words.missing(job.missing),
         "Cost": f"{job.budget.measure} = {entries.words(job.budget).split(' = ', 1)[1]}. {rest}",
     }
     pairs = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
     return tag("dl", [one for pair in pairs for one in pair])
+
+
+def _protected(forecast: Forecast) -> str:
+    promise = forecast.job.promise()
+    whom = "record" if promise.unit is None else promise.unit
+    first = f"Whatever any one {whom} holds, it can change the answers only a little."
+    told = in_numbers(promise, "by the release")
+    return " ".join(filter(None, [first, words.guarantee(promise), told]))
 
 
 def _confirmation(asked: Asked, forecast: Forecast, request: str) -> Element:
@@ -138,7 +146,7 @@ def _copies(studio: Studio, asked: Asked, item: Item, request: str | None, kind:
         tag(
             "div",
             tag("h3", name),
-            tag("pre", text, id=f"copy-{k}", tabindex="0"),
+            tag("pre", text, id=f"copy-{k}", tabindex="0", class_="wrap"),
             tag("button", "Copy", type="button", class_="quiet with-script", data_copy=f"copy-{k}"),
             tag("p", about, class_="small"),
             class_="copy",
@@ -273,9 +281,9 @@ def _sections(result: Made, rest: Remains | None) -> Iterable[Content]:
     for part in report.sections(result, rest):
         for section in part.iter("section"):
             section.set("class", "card")
-        for box in part.iter("div"):
-            if box.get("class") == "scroll":
-                box.attrib |= {"tabindex": "0", "role": "region", "aria-label": "Answers"}
+            told = {"role": "region", "aria-label": f"Table: {section.findtext('h2')}"}
+            for box in section.iterfind(".//div[@class='scroll']"):
+                box.attrib |= {"tabindex": "0", **told}
         for block in part.iter("pre"):
             block.set("tabindex", "0")
         yield unstyled(part)

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from dpquantiles.errors import InvalidValue
+from dpquantiles.errors import InvalidValue, PublicError
 from dpquantiles.sources import catalog
 from dpquantiles.sources.named import PARQUET, PATTERN, TEXT, Named
 
@@ -85,10 +86,12 @@ class Shelf:
     def _tables(self, database: Item) -> list[Item]:
         if find_spec("duckdb") is None:
             return []
-        return [
-            Item(f"{database.name}{BETWEEN}{table}", database.path, table)
-            for table in catalog.tables(database.path)
-        ]
+        with suppress(PublicError):  # a damaged one must not hide the others
+            return [
+                Item(f"{database.name}{BETWEEN}{table}", database.path, table)
+                for table in catalog.tables(database.path)
+            ]
+        return []
 
     def _files(self) -> Iterator[Item]:
         if self.root is None:
@@ -119,8 +122,8 @@ class Shelf:
                 return None
             if name.lower().endswith(DATABASES) and not catalog.is_database(real):
                 return None
-        except OSError:
-            return None  # it vanished, or nobody may read it
+        except (OSError, RuntimeError):
+            return None  # it vanished, nobody may read it, or links lead in a circle
         return Item(name, real)
 
 

@@ -1,0 +1,102 @@
+"""Rulers: how trees divide grids, above all those that nobody has bounded.
+
+    blocks    every number of few digits is a block, and so is the gap between two of them
+    marks     a block has WIDTH marks, which divide its steps evenly
+
+A tree cuts runs of marks. So a number that people write is told apart from its neighbors after few
+cuts, and data of any usual size are reached with few cuts, while all doubles would need dozens.
+Where there are bounds, every step is a mark. A ruler is public.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpquantiles.grid.family import GridFamily
+from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.protocol import Grid
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DIGITS = 3
+"""Numbers with so many significant digits are blocks."""
+
+WIDTH = 4**15
+"""Marks are so fine that they tell apart what differs in the twelfth digit."""
+
+POWERS = range(-8, 13)
+"""These powers of ten times a number of so many digits are blocks, if numbers are real. Smaller and
+larger ones share a block each."""
+
+LAST_DECADE = 18
+"""64-bit integers end in this decade."""
+
+FREE_REALS, FREE_INTEGERS = 3, 2
+"""So often a tree cuts all numbers without a look at the records, measured on usual columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """Ascending marks on the steps of a grid."""
+
+    starts: Ints
+    """The first step of each block, and the end of the last."""
+    width: int
+    """How many marks a block has."""
+    free: int
+    """How often trees cut everything without a look at the records."""
+
+    @classmethod
+    def plain(cls, points: int) -> "Ruler":
+        """The ruler on which every step is a mark."""
+        return cls(np.array([0, points]), points, 1)
+
+    @property
+    def size(self) -> int:
+        """How many marks there are."""
+        return (len(self.starts) - 1) * self.width
+
+    def steps(self, marks: Ints) -> Ints:
+        """The first step at or behind each mark; the end of the grid for `size`."""
+        block, mark = np.divmod(np.asarray(marks, dtype=np.int64), self.width)
+        start = self.starts[block]
+        # Whole steps per mark, and the rest apart, so that 64 bits suffice.
+        whole, rest = np.divmod(np.append(np.diff(self.starts), 0)[block], self.width)
+        return np.asarray(start + whole * mark + rest * mark // self.width)
+
+    def single(self, first: Ints, end: Ints) -> NDArray[np.bool_]:
+        """Whether several marks have at most one step between them."""
+        return np.asarray((self.steps(end) - self.steps(first) <= 1) & (end - first > 1))
+
+
+def ruler_of(grid: Grid) -> Ruler:
+    """The ruler of a grid, which follows from public numbers."""
+    base = open_base(grid)
+    return Ruler.plain(grid.size) if base is None else _decimal(base)
+
+
+def open_base(grid: Grid) -> FloatGrid | None:
+    """The grid of all numbers, if the grid is a family over it."""
+    base = grid.base if isinstance(grid, GridFamily) else None
+    return base if isinstance(base, FloatGrid) else None
+
+
+@lru_cache(maxsize=16)
+def _decimal(base: FloatGrid) -> Ruler:
+    """The ruler over all numbers."""
+    powers = range(LAST_DECADE - DIGITS + 2) if base.integral else POWERS
+    heads = np.arange(10 ** (DIGITS - 1), 10**DIGITS)
+    above = np.concatenate([decimal(heads, power) for power in powers])
+    small = np.arange(10 ** (DIGITS - 1)) if base.integral else np.zeros(1)
+    points = base.encode(np.concatenate([-above, -small, small, above]))
+    starts = np.unique(np.concatenate([[0], points, points + 1, [base.size]]))
+    return Ruler(starts, WIDTH, FREE_INTEGERS if base.integral else FREE_REALS)
+
+
+def decimal(numbers: NDArray[Any], power: int) -> Floats:
+    """Whole numbers times a power of ten, as the doubles that print so."""
+    return np.asarray(numbers * 10.0**power if power >= 0 else numbers / 10.0**-power)

@@ -1,0 +1,111 @@
+"""What a mechanism costs on a kind of source, from public numbers: in milliseconds, roughly.
+
+Records in memory are read in one pass and a few parts of a pass; an engine scans its table again
+for each group of questions, and its answers travel to this process. On top comes the work of
+drawing. JointExp walks through m windows of about
+
+    2 R,   R = (TYPICAL m + CERTAIN) / (2 c),   c = rate / 4                                     (1)
+
+records (see `joint_exp.py`). RecursiveJointExp does the same with at most MOST_FAN cuts at a time
+and a rate that is divided by twice its levels. A tree does little. The numbers were measured on one
+machine; only their ratios matter, and only as far as they tell cheap from costly.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+from dpquantiles.mechanisms.fitted import MOST_JOINT, few
+from dpquantiles.mechanisms.recursive_joint_exp import MOST_FAN, RecursiveJointExp
+from dpquantiles.privacy import Guarantee
+
+SourceKind = Literal["memory", "engine"]
+"""Where records are: in an array, or in an engine that scans them."""
+
+TYPICAL, CERTAIN = 22.0, 44.0
+"""Logarithms: of the points of a typical grid, and of one over the chance to leave a window."""
+
+STEP, START = 0.0018, 8.0
+"""The work per record of a window, and before any."""
+
+WIDER = 1.5
+"""RecursiveJointExp reads its windows wider than it needs them."""
+
+TREE = 6.0
+"""The work of a tree."""
+
+LITTLE = 20.0
+"""Nobody waits for less than this, so smaller costs count as this one."""
+
+
+class Reading(NamedTuple):
+    """The cost of a scan per record, of a value that is fetched, and the number of scans."""
+
+    record: float
+    value: float
+    windows: float
+    """Scans for windows around ranks."""
+    cells: float
+    """Scans for the counts of a tree."""
+    lumps: float
+    """Scans to see whether records lie in lumps."""
+
+
+READING: dict[SourceKind, Reading] = {
+    "memory": Reading(record=6e-6, value=1e-4, windows=1.0, cells=3.5, lumps=1.0),
+    "engine": Reading(record=6e-5, value=1e-3, windows=2.0, cells=2.5, lumps=1.0),
+}
+
+
+class Asked(NamedTuple):
+    """The public numbers of a request: m quantiles of n records, at a rate."""
+
+    budget: Guarantee
+    m: int
+    n: int
+    rate: float
+
+
+def cost(name: str, asked: Asked, kind: SourceKind) -> float:
+    """The cost of a mechanism; infinite for one that is not among those that auto may choose."""
+    return max(LITTLE, _COSTS[name](asked, READING[kind])) if name in _COSTS else math.inf
+
+
+def _windows(asked: Asked, reading: Reading, cuts: int, parts: int, wider: float) -> float:
+    """Windows (1) around m ranks, with so many cuts at a time and so much less rate."""
+    reach = (TYPICAL * cuts + CERTAIN) * 2 * parts / asked.rate
+    window = asked.m * min(2 * reach, asked.n)
+    scans = reading.windows * reading.record * asked.n
+    return START + scans + STEP * window + reading.value * wider * window
+
+
+def _joint(asked: Asked, reading: Reading) -> float:
+    return _windows(asked, reading, asked.m, 1, 1.0)
+
+
+def _recursive(asked: Asked, reading: Reading) -> float:
+    levels = RecursiveJointExp.parts(asked.m)
+    if levels == 1:
+        return _joint(asked, reading)
+    return _windows(asked, reading, MOST_FAN, 2 * levels, WIDER)
+
+
+def _tree(asked: Asked, reading: Reading) -> float:
+    return TREE + reading.cells * reading.record * asked.n
+
+
+def _fitted(asked: Asked, reading: Reading) -> float:
+    """The dearest of the mechanisms that it may lead to, and its question."""
+    lumps = reading.lumps * reading.record * asked.n
+    if asked.m > few(asked.n, asked.budget):
+        return lumps + _tree(asked, reading)
+    joint = _joint if asked.m <= MOST_JOINT else _recursive
+    return lumps + max(_tree(asked, reading), joint(asked, reading))
+
+
+_COSTS = {
+    "joint_exp": _joint,
+    "recursive_joint_exp": _recursive,
+    "fitted": _fitted,
+    "adaptive_tree": _tree,
+    "agg_tree": _tree,
+}

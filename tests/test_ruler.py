@@ -1,0 +1,101 @@
+"""Rulers: ascending marks over all steps, on which numbers of few digits stand alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpquantiles.grid import Grid, Ruler, UniformGrid, default_grid, ruler_of
+from dpquantiles.grid.ruler import WIDTH, open_base
+from dpquantiles.kernels import cells
+from dpquantiles.kinds import DATE, INTEGER, REAL, DecimalUnits, Duration
+
+OPEN = {
+    "reals": default_grid(REAL),
+    "integers": default_grid(INTEGER),
+    "decimals": default_grid(DecimalUnits(2)),
+    "durations": default_grid(Duration()),
+}
+BOUNDED: dict[str, Grid] = {
+    "bounds": default_grid(REAL, (0.0, 9.0)),
+    "a resolution": default_grid(REAL, None, 0.01),
+    "one grid": UniformGrid(0, 300, 1),
+    "dates": default_grid(DATE),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_with_bounds_every_step_is_a_mark(name: str) -> None:
+    grid = BOUNDED[name]
+    ruler, marks = ruler_of(grid), np.arange(0, grid.size + 1, max(1, grid.size // 50))
+    assert (ruler.size, ruler.free) == (grid.size, 1)
+    assert ruler.steps(marks).tolist() == marks.tolist()
+    assert not ruler.single(marks[:-1], marks[1:]).any() or grid.size <= 300
+    assert not ruler.single(marks[:-1], marks[:-1] + 1).any()
+
+
+@pytest.mark.parametrize("name", OPEN)
+@given(places=st.lists(st.floats(0, 1), min_size=2, max_size=40), near=st.integers(-3, 3))
+def test_steps_ascend_with_the_marks(name: str, places: list[float], near: int) -> None:
+    grid = OPEN[name]
+    ruler = ruler_of(grid)
+    blocks = np.unique([int(place * (len(ruler.starts) - 1)) for place in places])
+    inside = np.array([int(place * ruler.size) for place in places])
+    marks = np.clip(np.concatenate([blocks * WIDTH + near, inside]), 0, ruler.size)
+    steps = ruler.steps(np.sort(marks))
+    assert (np.diff(steps) >= 0).all()
+    assert steps.min() >= 0
+    assert steps.max() <= grid.size
+    assert ruler.steps(np.array([0, ruler.size])).tolist() == [0, grid.size]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_blocks_are_whole(name: str) -> None:
+    ruler = ruler_of(OPEN[name])
+    blocks = np.arange(len(ruler.starts)) * WIDTH
+    assert (np.diff(ruler.starts) > 0).all()
+    assert (ruler.steps(blocks) == ruler.starts).all()
+    assert ruler.size < 2**62
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("reals", [0.0, 0.05, 0.1, 4.37, -4.37, 19.9, 40.0, 365.0, 5e6]),
+        ("integers", [0, 7, 40, -40, 365, 32_900, 1_990_000]),
+        ("decimals", [1990, 50]),
+    ],
+)
+def test_numbers_of_few_digits_stand_alone(name: str, numbers: list[float]) -> None:
+    """One block, so that a tree isolates them in eight or nine cuts, and not in thirty."""
+    grid = OPEN[name]
+    ruler, steps = ruler_of(grid), grid.encode(np.array(numbers))
+    block = np.searchsorted(ruler.starts, steps)
+    assert (ruler.starts[block] == steps).all()
+    assert (ruler.starts[block + 1] == steps + 1).all()
+    assert ruler.single(block * WIDTH, (block + 1) * WIDTH).all()
+    assert cells.height(ruler.size) - cells.height(WIDTH) <= 9
+
+
+def test_twelve_digits_are_told_apart() -> None:
+    grid = OPEN["reals"]
+    ruler = ruler_of(grid)
+    for number in (1.00012345678, 9.99987654321, 123456.789012):
+        low, high = grid.encode(np.array([number, number * (1 + 1e-11)]))
+        block = int(np.searchsorted(ruler.starts, low, side="right")) - 1
+        steps = ruler.steps(np.array([block * WIDTH + k * (WIDTH // 4**5) for k in range(4**5)]))
+        close = int(np.searchsorted(steps, low, side="right")) - 1
+        marks = block * WIDTH + close * (WIDTH // 4**5) + np.arange(WIDTH // 4**5 + 1)
+        assert ((low < ruler.steps(marks)) & (ruler.steps(marks) <= high)).any()
+
+
+def test_a_family_without_bounds_is_open() -> None:
+    assert all(open_base(grid) is not None for grid in OPEN.values())
+    assert all(open_base(grid) is None for grid in BOUNDED.values())
+
+
+def test_large_blocks_need_no_more_than_64_bits() -> None:
+    ruler = Ruler(np.array([0, 2**62 - 1]), WIDTH, 1)
+    marks = np.array([0, 1, WIDTH // 3, WIDTH - 1, WIDTH])
+    exact = [(2**62 - 1) * mark // WIDTH for mark in marks.tolist()]
+    assert ruler.steps(marks).tolist() == pytest.approx(exact, abs=1)
