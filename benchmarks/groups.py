@@ -136,7 +136,7 @@ def own_duckdb(path: Path) -> tuple[Callable[[], Any], Callable[[], object]]:
     query = f"SELECT county, quantile_disc(salary, {DECILES}) FROM read_parquet('{path}')"
     return (
         lambda: duckdb.read_parquet(str(path)),
-        lambda: duckdb.sql(f"{query} GROUP BY county").to_arrow_table(),  # type: ignore[union-attr]
+        lambda: duckdb.execute(f"{query} GROUP BY county").to_arrow_table(),
     )
 
 

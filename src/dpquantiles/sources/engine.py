@@ -82,6 +82,17 @@ def safe(table: Table, columns: Sequence[str]) -> Table:
     return engine_of(table).safe(table, columns) if table.lazy else table
 
 
+def renamed(table: Table, columns: Mapping[str, str]) -> Table:
+    """The same rows with only these columns: new names, and the names that they have."""
+    if table.lazy:
+        frame = engine_of(table).renamed(table.frame, columns)
+    else:
+        frame = table.frame.select(*(nw.col(old).alias(new) for new, old in columns.items()))
+    known = table.domains
+    domains = {new: known[old] for new, old in columns.items() if old in known}
+    return replace(table, frame=frame, domains=domains)
+
+
 @contextmanager
 def pinned(table: Table) -> Iterator[Table]:
     """The same rows, which do not change while the body runs."""
@@ -109,6 +120,10 @@ class Engine(ABC):
         they are. Calling this twice changes nothing more.
         """
         return table
+
+    def renamed(self, frame: Any, columns: Mapping[str, str]) -> Any:
+        """Columns under new names, given by the names that they have."""
+        return frame.select(*(nw.col(old).alias(new) for new, old in columns.items()))
 
     @abstractmethod
     def numbers(self, table: Table, column: str) -> "Numbers":

@@ -17,7 +17,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.engine import CODE, engine_of, pinned, safe
+from dpquantiles.sources.engine import CODE, engine_of, pinned, renamed, safe
 from dpquantiles.sources.group_scans import (
     ABSENT,
     COUNT,
@@ -57,11 +57,11 @@ def grouped_rows(
     of groups are public, they count in these sizes and must stay.
     """
     names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
-    given = zip(columns.by, names, strict=True)
-    parts = [_spelled(table, by).alias(name) for by, name in given]
-    people = [] if units.column is None else [_spelled(table, units.column).alias(UNIT)]
-    frame = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
-    frame = safe(Table(frame), (VALUE,)).frame
+    people = {} if units.column is None else {UNIT: units.column}
+    own = {**dict(zip(names, columns.by, strict=True)), VALUE: column, **people}
+    rows = renamed(table, own)
+    rows = Table(rows.frame.with_columns(*(_spelled(rows, name) for name in (*names, *people))))
+    frame = safe(rows, (VALUE,)).frame
     frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
     # An object that has no text has no key either.
     frame = frame.filter(*(~nw.col(name).is_null() for name in names))

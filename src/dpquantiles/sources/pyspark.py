@@ -48,6 +48,11 @@ class Spark(QueryEngine):
     def with_cells(self, native: Any, cells: Mapping[str, Any]) -> Any:
         return native.withColumns(dict(cells))
 
+    def renamed(self, frame: Any, columns: Mapping[str, str]) -> Any:
+        """Narwhals does not quote names, and Spark takes a dot for a field of a column."""
+        cells = (F.col(quoted(old)).alias(new) for new, old in columns.items())
+        return nw.from_native(frame.to_native().select(*cells))
+
     def dtype(self, table: Table, column: str) -> Any:
         """Narwhals does not know Spark's intervals, and asks for a session's time zone only once.
 
