@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -130,6 +131,20 @@ def test_the_largest_grids_stay_within_64_bits(points: int, place: float) -> Non
     (home,) = np.flatnonzero((found <= step) & (step < ends))
     assert ends[home] - found[home] == 1
     assert len(found) <= 3 * cells.height(points) + 1
+
+
+def test_counting_the_largest_grids_stays_within_64_bits() -> None:
+    points = 2**63 - 1
+    for step in (0, 2**62 + 12345, points - 1):
+        below = counting((step,) * 1000)
+
+        def rough(steps: Ints, below: Callable[[Ints], Ints] = below) -> tuple[Ints, Ints]:
+            return below(steps), below(steps)
+
+        known = cells.counted(rough, points, cells.Rule(0, 3))
+        assert (np.diff(known) > 0).all()
+        assert known[[0, -1]].tolist() == [0, points]
+        assert {step, step + 1} <= set(known.tolist())
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -270,6 +271,29 @@ def test_both_draws_pay_for_their_rounding(monkeypatch: Patch) -> None:
     monkeypatch.setattr(scans, "choice_loss", lambda *_: 2e-3)
     job = mechanism(True, (0.5,), 1.0, 9, 0)
     assert 4 * job.family_setting(9, MIXED).common.rate == pytest.approx(1 - 6e-3)
+
+
+def test_groups_pay_for_the_rounding_of_their_sums() -> None:
+    """What a sum of log weights is off by is far less than what is paid for it."""
+    rng, groups = np.random.default_rng(3), 32
+    weights = -rng.uniform(0, 900, (200, groups))
+    public = -rng.uniform(0, 60, 200)
+    sums = public.copy()
+    for column in weights.T:
+        sums += column - public
+    exact = [
+        sum(map(Fraction, row)) - (groups - 1) * Fraction(weight)
+        for row, weight in zip(weights.tolist(), public.tolist(), strict=True)
+    ]
+    off = max(
+        abs(Fraction(rounded) - true) for rounded, true in zip(sums.tolist(), exact, strict=True)
+    )
+    assert 0 < 4 * off < scans.sum_loss(groups, 900.0)
+    job = mechanism(True, (0.5,), 1.0, 9, 0)
+    alone, shared = (
+        replace(job, together=count).family_setting(9, MIXED).common.rate for count in (1, groups)
+    )
+    assert 1e-13 < 4 * (alone - shared) < 1e-6
 
 
 def test_the_setting_is_public() -> None:

@@ -198,3 +198,12 @@ def choice_loss(algebra: Algebra, steps: int, length: int, rate: float, log_rang
     masses = mass_error(algebra, steps, length, rate, log_range)
     moved = (4 * steps + TOSSES) * ROUNDING * max(SCALED_EXPONENT, log_range)
     return 4 * (2 * (masses + moved) + moved)
+
+
+def sum_loss(groups: int, nats: float) -> float:
+    """A bound on what rounding adds where the log weights of several groups choose a grid together.
+
+    Each is at most `nats` in size. Two operations per group and those of one draw round sums of all
+    of them.
+    """
+    return 4 * (2 * groups + TOSSES) * ROUNDING * groups * nats if groups > 1 else 0.0

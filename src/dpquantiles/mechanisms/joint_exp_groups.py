@@ -79,6 +79,7 @@ def draw_side_by_side(
         sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
     drawing = _sized(drawing, USUAL).anchored(USUAL, groups.grid)
     if isinstance(groups.grid, GridFamily) and drawing.member is None:
+        drawing = replace(drawing, together=EVIDENCE)
         drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
     answers: list[Answers] = [()] * len(groups)
     for places, records in groups.portions():
