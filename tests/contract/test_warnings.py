@@ -45,7 +45,7 @@ def test_every_path_warns_alike(name: str, tmp_path: Path) -> None:
     described = dpq.describe(data, ["x"], q="deciles", epsilon=1)
     assert described["x"].provenance["warnings"] == expected
     sized = dpq.deciles(data, neighbors="add-remove", size=ROWS, **COLUMN)
-    assert "ranks of 30" in str(sized.provenance["warnings"])
+    assert "of 30 records" in str(sized.provenance["warnings"])
     assert "warnings" not in dpq.deciles(data, neighbors="add-remove", **COLUMN).provenance
     groups = dpq.deciles(data, by="g", keys=["a", "b"], **COLUMN)
     assert "In 2 of 2 groups" in str(groups.provenance["warnings"])

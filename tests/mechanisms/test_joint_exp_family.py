@@ -16,7 +16,7 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles.grid import GridFamily, Multiples, UniformGrid, family_of
 from dpquantiles.kernels import scans
-from dpquantiles.kinds import INTEGER, REAL
+from dpquantiles.kinds import INTEGER, REAL, Kind
 from dpquantiles.mechanisms import family_shares, joint_exp, joint_exp_family
 from dpquantiles.mechanisms.family_shares import log_volumes
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -179,6 +179,31 @@ def test_shares_are_those_of_each_member(seed: int) -> None:
         share = alone.log_window - alone.setting.log_volume
         expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)
         assert law.log_weights[index] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", [INTEGER, REAL])
+@pytest.mark.parametrize("swap", [True, False])
+@pytest.mark.parametrize(
+    "far", [[10**18] * 3, [-(10**18)] * 3, [-(10**9), 10**18], [10**12, 10**18]]
+)
+@pytest.mark.parametrize("m", [9, 40])
+def test_records_far_away_take_no_mass_from_a_member(
+    kind: Kind, swap: bool, far: list[int], m: int
+) -> None:
+    """Members with few points keep their mass though others of the same step have very many."""
+    rng = np.random.default_rng(m)
+    records = [*rng.integers(0, 10, 40).tolist(), *far]
+    job = mechanism(swap, [k / (m + 1) for k in range(1, m + 1)], 4.0, 60, len(records))
+    grids = family_of(kind, None, None)
+    law = law_of(job, grids, records)
+    weights = law.log_weights
+    assert np.isfinite(weights).all()
+    likely = np.argsort(-weights)[:12]
+    for index in map(int, [*likely, *rng.integers(0, len(weights), 12)]):
+        alone = law.member_law(index)
+        share = alone.log_window - alone.setting.log_volume
+        expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)
+        assert weights[index] == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("swap", [True, False])

@@ -77,8 +77,9 @@ def forward(
     """The masses of a batch of passes over grids without ends.
 
     The arrays of `axes.places` have shape (grids, 1, places). Masses of step k are divided by
-    C(K + k - 1, k), where K are the points of each grid between its records, so that they are at
-    most one; those that enter a gap at step k only by C(K + k - 2, k - 1).
+    C(K + k - 1, k), where K are the `points` of each pass, all those that answers may have until
+    the last record, so that they are at most one; those that enter a gap at step k only by
+    C(K + k - 2, k - 1).
     """
     algebra, batch = decay.algebra, beginnings.cut.shape
     shape, passed = (*batch, axes.length), Passed([], {})
@@ -87,7 +88,7 @@ def forward(
     gaps = open_gaps(axes.targets, axes.length, decay, batch, (*batch[:1], 1))
     for step, active in zip(axes.steps(algebra), beginnings.active(algebra.zero), strict=True):
         row, place = step.row, beginnings.cut - axes.offsets[step.row]
-        shrink = algebra.number((row + 1) / (points + row))[:, None, None]
+        shrink = algebra.number((row + 1) / (points[:, :active] + row))[..., None]
         factors = step.factors if row else _above(step, place[:, :active], algebra)
         scaled = step._replace(factors=algebra.times(factors, shrink), shrink=shrink)
         joint.advance(scaled, before[:2, :, :active], after[:, :, :active], gaps, decay)

@@ -29,6 +29,9 @@ FEW = 32
 NEGLIGIBLE = 45.0
 """A share this many nats below the floor is less than a rounding error of their sum."""
 
+ROOM = 100.0
+"""How many nats the vectors of a pass may be ahead of those of a member that shares it."""
+
 
 def log_volumes(points: int | Ints | Floats, most: int) -> Floats:
     """log C(K + a - 1, a), the number of sorted vectors with repeats, for a = 0 .. most."""
@@ -66,17 +69,18 @@ class RecordStrip(NamedTuple):
         padded[:, self.stop :] = halves[:, -1:] + 1 & ~1
         return padded
 
-    def can_pass(self, padded: Ints, most: float) -> Bools:
+    def can_pass(self, padded: Ints, ends: Ints, most: float) -> Bools:
         """By row, whether answers can cost at most this much, as far as it is easy to tell.
 
         The window of every answer has a point, or an end of the data. If there are only few cuts
-        with a point, the best path through them is short enough.
+        with a point, the best path through them is short enough. `ends` has the last cut of each
+        row that may have points.
         """
         first = np.array(self.axes.offsets)
         last = first + self.axes.length
         below, above = padded[:, :-1], padded[:, 1:]
         occupied: Bools = np.logical_or(above > below, below & 1 == 1)
-        occupied[:, self.bottom], occupied[:, self.stop - 1] = True, True
+        occupied[:, self.bottom], occupied[np.arange(len(ends)), ends] = True, True
         counts = np.zeros((len(padded), padded.shape[1]), dtype=np.int64)
         np.cumsum(occupied, axis=1, out=counts[:, 1:])
         reached = (counts[:, last] > counts[:, first]) | (last >= self.stop)
@@ -165,22 +169,22 @@ def log_shares(
     floor may be given as zero.
     """
     masses = np.full(len(family.members), -math.inf)
-    ranges, patterns = _placed(family, strip, steps)
+    ranges, records = _placed(family, strip, steps)
     alone = ranges.low >= ranges.high
     masses[alone] = _in_one_gap(family.points[alone], strip, ranges.low[alone], decay)
     most = (NEGLIGIBLE - log_floor) / decay.rate
     ranges = ranges.of(~alone & (strip.least_costs(ranges.low, ranges.high) <= most))
-    for some, halves in _batches(strip, ranges, patterns, most):
+    for some, halves in _batches(strip, *_patterns(family, strip, ranges, records), most):
         masses[some.member] = _pass(strip, some, halves, decay)
     if 0 in strip.axes.end.counts:
         np.logaddexp(masses, -decay.rate * strip.axes.end.cost(0, 0), out=masses)
     return masses - log_volumes(family.points + beyond, len(strip.axes.targets))[:, -1]
 
 
-def _placed(family: GridFamily, strip: RecordStrip, steps: Ints) -> tuple[Ranges, Ints]:
-    """All members; and the records in half steps, up to whole points, a row per pattern."""
+def _placed(family: GridFamily, strip: RecordStrip, steps: Ints) -> tuple[Ranges, list[Ints]]:
+    """All members, with one pattern for each step; and the records in half steps, by pattern."""
     ranges = Ranges(np.arange(len(family.members)), *np.empty((5, len(family.members)), np.int64))
-    patterns: dict[bytes, tuple[int, Ints]] = {}
+    patterns: list[Ints] = []
     for index, halves in family.halves(steps):
         records = halves[strip.first : strip.stop]
         low, high = family.low[index], family.high[index]
@@ -189,9 +193,55 @@ def _placed(family: GridFamily, strip: RecordStrip, steps: Ints) -> tuple[Ranges
         ranges.low[index], ranges.high[index] = strip.bottom + first, strip.bottom + stop
         ranges.before[index] = padded[first + 1] - low >> 1
         ranges.after[index] = family.points[index] - (padded[stop] - low + 1 >> 1)
-        moved = records - (records[:1] & ~1)
-        ranges.pattern[index], _ = patterns.setdefault(moved.tobytes(), (len(patterns), moved))
-    return ranges, np.stack([halves for _, halves in patterns.values()])
+        ranges.pattern[index] = len(patterns)
+        patterns.append(records)
+    return ranges, patterns
+
+
+class Patterns(NamedTuple):
+    """How points lie among the records, up to whole points; a row per pattern."""
+
+    halves: Ints
+    """The records in half steps."""
+    ends: Ints
+    """The last cut with points; all records behind it are moved to the end of these points."""
+
+
+def _patterns(
+    family: GridFamily, strip: RecordStrip, ranges: Ranges, records: list[Ints]
+) -> tuple[Ranges, Patterns]:
+    """Ranges by pattern. Few steps have several patterns: only those with records far away.
+
+    If a range shared a pass with points far beyond its own, its mass would underflow.
+    """
+    numbers: dict[tuple[int, bytes], int] = {}
+    rows: list[Ints] = []
+    pattern, times = np.empty_like(ranges.pattern), math.exp(ROOM / len(strip.axes.targets))
+    for step in np.unique(ranges.pattern):
+        index, points = np.flatnonzero(ranges.pattern == step), records[step] >> 1
+        here = ranges.of(index)
+        first, last = here.low - strip.bottom, here.high - strip.bottom
+        reach = times * family.points[here.member] - here.before
+        latest = np.searchsorted(points, points[first] + reach, "right")
+        moved = records[step] - (records[step][:1] & ~1)
+        for end, some in _shared_ends(last, np.maximum(latest, last)):
+            row = np.minimum(moved, moved[end - 1] + 1 & ~1) if end < len(moved) else moved
+            number = numbers.setdefault((end, row.tobytes()), len(rows))
+            if number == len(rows):
+                rows.append(row)
+            pattern[index[some]] = number
+    ends = np.array([strip.bottom + end for end, _ in numbers], dtype=np.int64)
+    return ranges._replace(pattern=pattern), Patterns(np.array(rows), ends)
+
+
+def _shared_ends(earliest: Ints, latest: Ints) -> Iterator[tuple[int, Ints]]:
+    """As few ends as suffice, each with those that share it: it lies between their two bounds."""
+    left = np.arange(len(earliest))
+    while len(left):
+        end = int(latest[left].min())
+        served = earliest[left] <= end
+        yield end, left[served]
+        left = left[~served]
 
 
 def _in_one_gap(points: Ints, strip: RecordStrip, cuts: Ints, decay: Decay) -> Floats:
@@ -210,7 +260,7 @@ def _in_one_gap(points: Ints, strip: RecordStrip, cuts: Ints, decay: Decay) -> F
 
 
 def _batches(
-    strip: RecordStrip, ranges: Ranges, patterns: Ints, most: float
+    strip: RecordStrip, ranges: Ranges, patterns: Patterns, most: float
 ) -> Iterator[tuple[Ranges, Ints]]:
     """Ranges whose patterns pass together, and these patterns, by which they are numbered anew.
 
@@ -218,16 +268,16 @@ def _batches(
     """
     if not len(ranges.member):
         return
-    halves = strip.padded(patterns)
-    ranges = ranges.of(strip.can_pass(halves, most)[ranges.pattern])
+    halves = strip.padded(patterns.halves)
+    ranges = ranges.of(strip.can_pass(halves, patterns.ends, most)[ranges.pattern])
     # Patterns with about as many lower ends pass together.
     ends = np.unique(ranges.pattern * halves.shape[1] + ranges.low - strip.bottom)
-    lows = np.bincount(ends // halves.shape[1], minlength=len(patterns))
+    lows = np.bincount(ends // halves.shape[1], minlength=len(halves))
     order = np.argsort(lows, kind="stable")[np.count_nonzero(lows == 0) :]
     size = max(1, BATCH // (strip.axes.length * strip.basis))
     for start in range(0, len(order), size):
         batch = order[start : start + size]
-        place = np.full(len(patterns), -1)
+        place = np.full(len(halves), -1)
         place[batch] = np.arange(len(batch))
         some = ranges.of(place[ranges.pattern] >= 0)
         yield some._replace(pattern=place[some.pattern]), halves[batch]
@@ -235,15 +285,15 @@ def _batches(
 
 def _pass(strip: RecordStrip, ranges: Ranges, halves: Ints, decay: Decay) -> Floats:
     """Pass the points of some patterns, and read off the log masses of all their ranges."""
-    points = np.maximum(1.0, halves[:, -1] // 2 - halves[:, 0] // 2)
-    volumes = log_volumes(points, len(strip.axes.targets))
     places = Places.of_halves(halves[:, None, :-1], halves[:, None, 1:])
     axes, lows = replace(strip.axes, places=places), Lows.of(strip, ranges)
+    points = lows.points(halves)
+    volumes = log_volumes(points, len(strip.axes.targets))
     which, row, heads = lows.heads(ranges, volumes)
     some = ranges.of(which)
     ends = UpperEnds(some.pattern, row, strip.cells(some.high).T)
     passed = kernel.forward(axes, lows.beginnings(strip, volumes, decay), ends, points, decay)
-    logs = heads + _tails(strip, passed, some, ends.cells, volumes[some.pattern].T, decay)
+    logs = heads + _tails(strip, passed, some, ends.cells, volumes[some.pattern, row].T, decay)
     return np.asarray(
         np.logaddexp.reduceat(logs, np.searchsorted(which, np.arange(len(ranges.low))))
     )
@@ -279,6 +329,14 @@ class Lows(NamedTuple):
         first, basis = int(row.max()) + 1, basis if many.any() else 0
         return cls(first, basis, np.stack([own[0], row[~many], *own[1:]]), row[end])
 
+    def points(self, halves: Ints) -> Floats:
+        """By pattern and row, how many points answers may have until the last record."""
+        whole = halves >> 1
+        points = np.repeat(whole[:, -1:] - whole[:, :1], self.first + self.basis, axis=1)
+        pattern, row, cut, before = self.own
+        points[pattern, row] = before + whole[pattern, -1] - whole[pattern, cut + 1]
+        return np.asarray(np.maximum(1.0, points))
+
     def heads(self, ranges: Ranges, volumes: Floats) -> tuple[Ints, Ints, Floats]:
         """Pairs of a range and a row that counts for it, and the log factor with which it does."""
         shared = self.row < 0
@@ -286,15 +344,14 @@ class Lows(NamedTuple):
         which = np.repeat(np.arange(len(counts)), counts)
         row, factors = np.repeat(self.row, counts), np.zeros(len(which))
         row[shared[which]] = np.tile(self.first + np.arange(self.basis), np.count_nonzero(shared))
-        vectors = log_volumes(ranges.before[shared], volumes.shape[1] - 1)
-        moved = vectors - volumes[ranges.pattern[shared]]
+        vectors = log_volumes(ranges.before[shared], volumes.shape[-1] - 1)
+        moved = vectors - volumes[ranges.pattern[shared], -1]
         factors[shared[which]] = moved[:, : self.basis].ravel()
         return which, row, factors
 
     def beginnings(self, strip: RecordStrip, volumes: Floats, decay: Decay) -> Beginnings:
-        """All rows, for patterns of these numbers of vectors."""
-        patterns, steps = volumes.shape
-        shape = patterns, self.first + self.basis
+        """All rows, for patterns and rows of these numbers of vectors."""
+        *shape, steps = volumes.shape
         beginnings = Beginnings(
             cut=np.full(shape, strip.bottom),
             anywhere=np.zeros(shape, dtype=bool),
@@ -306,7 +363,7 @@ class Lows(NamedTuple):
             beginnings.entries[a, :, self.first + a] = shared[a - 1]
         pattern, row, cut, before = self.own
         beginnings.cut[pattern, row], beginnings.anywhere[pattern, row] = cut, True
-        vectors = (log_volumes(before, steps - 1) - volumes[pattern])[:, 1:]
+        vectors = (log_volumes(before, steps - 1) - volumes[pattern, row])[:, 1:]
         entries = decay.mass(vectors - decay.rate * strip.gap_costs(cut))
         beginnings.entries[1:, pattern, row] = entries.T
         return beginnings

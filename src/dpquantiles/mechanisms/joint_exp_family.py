@@ -24,7 +24,7 @@ from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
 from dpquantiles.kernels.places import Ints, Places
 from dpquantiles.kernels.scans import Decay
-from dpquantiles.mechanisms.family_shares import RecordStrip, log_shares, log_volumes
+from dpquantiles.mechanisms.family_shares import ROOM, RecordStrip, log_shares, log_volumes
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, Strip, Window
 
 UNCOUNTED = 64.0
@@ -50,12 +50,13 @@ class FamilySetting:
     def stored(cls, window: Window, steps: int) -> tuple[Algebra, float]:
         """How shares are stored, and their log range.
 
-        They are at most one, but on the way there masses may be smaller or larger by the slack.
+        They are at most one, but on the way there masses may be smaller or larger by the slack, and
+        smaller by the room that members leave each other.
         """
         slack = steps * math.log(2) + UNCOUNTED
-        floor = window.log_floor - slack
+        floor = window.log_floor - slack - ROOM
         algebra = algebras.choose(slack, floor, window.longest, window.nominal)
-        return algebra, window.range(0.0) + slack
+        return algebra, window.range(0.0) + slack + ROOM
 
 
 @dataclass(frozen=True)
