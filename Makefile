@@ -12,7 +12,7 @@ MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 PEERS := build/peers-venv
 
-.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-groups bench-sources figures \
+.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-cliffs bench-groups bench-sources figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
@@ -54,6 +54,9 @@ fuzz: $(DEVELOPMENT)
 
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.speed --output build/bench/speed.json
+
+bench-cliffs: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.cliffs --output build/bench/cliffs.json
 
 bench-groups: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.groups --output build/bench/groups.json

@@ -2,7 +2,8 @@
 
     python -m benchmarks.speed [--quick] [--output build/bench/speed.json]
 
-Six parts: `dpq.quantiles` over `numpy.quantile`; JointExp over the paper's algorithm line by line
+Eight parts: the default call over `numpy.quantile`, with bounds ("bounds") and without ("open");
+JointExp over `numpy.quantile` ("numpy"); JointExp over the paper's algorithm line by line
 with the library routines that it names ("paper"), with a few lines of NumPy in their place
 ("lean"), and with everything a careful reader can add ("tuned"); the work after selection at a
 million records over the same at a hundred thousand; and the peak of extra memory over the size of
@@ -21,7 +22,7 @@ import random
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -44,7 +45,11 @@ SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 QUICK_SIZES = (10**3, 10**5)
 COUNTS = (1, 9, 30)
 AFTER_SIZES = (10**5, 10**6)
-PARTS = ("numpy", "paper", "lean", "tuned", "after", "memory")
+DEFAULT_COUNTS = (1, 9, 30, 99, 255, 1000)
+LIMITS = {"bounds": BOUNDS, "open": None}
+"""The bounds of the default call, by part."""
+
+PARTS = ("bounds", "open", "numpy", "paper", "lean", "tuned", "after", "memory")
 OPPONENTS: dict[str, tuple[Callable[..., Floats], Callable[[int, int], int]]] = {
     "paper": (paper_plain.quantiles, paper_plain.estimated_bytes),
     "lean": (
@@ -102,6 +107,12 @@ class Target:
 
 
 TARGETS = (
+    *(
+        Target(part=part, n=n, m=m, limit=1.0)
+        for part in LIMITS
+        for n in (10**6, 10**7)
+        for m in DEFAULT_COUNTS
+    ),
     *(Target(part="numpy", n=10**7, m=m, limit=1.5) for m in (9, 30)),
     *(Target(part="numpy", n=10**6, m=m, limit=2.0) for m in (9, 30)),
     *(Target(part="memory", n=n, m=m, limit=2.0) for n in (10**6, 10**7) for m in COUNTS),
@@ -115,10 +126,11 @@ def main() -> None:
     """Measure, show the table and the targets, and keep the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few cells, a second each")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--output", type=Path, default=Path("build/bench/speed.json"))
     options = parser.parse_args()
     rows = []
-    for row in measure(quick=options.quick):
+    for row in measure(quick=options.quick, parts=options.only):
         rows.append(row)
         print(f"done {len(rows)}: {row.part} n={row.n} m={row.m}", file=sys.stderr, flush=True)
     print(table(rows))
@@ -129,17 +141,23 @@ def main() -> None:
     options.output.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
-    """All rows, one by one as they are ready."""
+def measure(*, quick: bool, parts: Sequence[str]) -> Iterator[Row]:
+    """All rows of some parts, one by one as they are ready."""
     seconds = 1.0 if quick else 6.0
     for n in QUICK_SIZES if quick else SIZES:
         values = normal_data(n)
+        for part in LIMITS:
+            for m in DEFAULT_COUNTS if part in parts else ():
+                yield default_row(part, values, m, seconds)
         for m in COUNTS:
-            yield numpy_row(values, m, seconds)
+            if "numpy" in parts:
+                yield numpy_row(values, m, seconds)
             for part in OPPONENTS:
-                yield paper_row(part, values, m, seconds)
-            yield memory_row(values, m)
-    for m in COUNTS:
+                if part in parts:
+                    yield paper_row(part, values, m, seconds)
+            if "memory" in parts:
+                yield memory_row(values, m)
+    for m in COUNTS if "after" in parts else ():
         yield after_row(m, seconds)
 
 
@@ -157,6 +175,17 @@ def private_call(values: Floats, m: int) -> Call:
     """A release by JointExp as a user would ask for it, with the system's random bits."""
     q = even_quantiles(m)
     return lambda: dpq.quantiles(values, q, epsilon=EPSILON, bounds=BOUNDS, mechanism="joint_exp")
+
+
+def default_row(part: str, values: Floats, m: int, seconds: float) -> Row:
+    """The call that names no mechanism over the exact quantiles that NumPy computes."""
+    q, bounds = even_quantiles(m), LIMITS[part]
+    ours, theirs = in_turn(
+        lambda: dpq.quantiles(values, q, epsilon=EPSILON, bounds=bounds),
+        lambda: np.quantile(values, q),
+        seconds=seconds,
+    )
+    return Row(part=part, n=values.size, m=m, ours=ours, theirs=theirs)
 
 
 def numpy_row(values: Floats, m: int, seconds: float) -> Row:
@@ -210,23 +239,23 @@ def after_selection(n: int, m: int) -> Call:
 
 
 def in_turn(ours: Call, theirs: Call, *, seconds: float) -> tuple[float, float]:
-    """Best time of each, called in turn so that both meet the same state of the machine."""
+    """Best processor time of each, called in turn so that both meet the same machine."""
     best = [float("inf"), float("inf")]
     end, rounds = time.perf_counter() + seconds, 0
     while rounds < FEWEST_ROUNDS or (rounds < MOST_ROUNDS and time.perf_counter() < end):
         for which, call in enumerate((ours, theirs)):
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            best[which] = min(best[which], time.perf_counter() - start)
+            best[which] = min(best[which], time.process_time() - start)
         rounds += 1
     return best[0], best[1]
 
 
 def table(rows: list[Row]) -> str:
     """The rows as text, part by part."""
-    lines = [f"{'part':8}{'n':>10}{'m':>4}{'ours':>12}{'theirs':>12}{'ratio':>9}"]
+    lines = [f"{'part':8}{'n':>10}{'m':>6}{'ours':>12}{'theirs':>12}{'ratio':>9}"]
     for row in sorted(rows, key=lambda row: PARTS.index(row.part)):
-        head = f"{row.part:8}{row.n:>10}{row.m:>4}"
+        head = f"{row.part:8}{row.n:>10}{row.m:>6}"
         if row.ours is None or row.theirs is None or row.ratio is None:
             lines.append(f"{head}  {row.note}")
         else:
