@@ -60,6 +60,7 @@ bench-cliffs: $(DEVELOPMENT)
 
 bench-groups: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.groups --output build/bench/groups.json
+	$(BIN)/python -m benchmarks.groups --engines duckdb polars spark --output build/bench/engine_groups.json
 
 bench-sources: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.sources --output build/bench/sources.json

@@ -66,6 +66,8 @@ BAD_TYPES: list[tuple[dict[str, Any], str]] = [
     ({"bounds": (True, 9)}, r"^bounds must be of type number like .*, got True of"),
     ({"bounds": (None, 9)}, r"^bounds must be of type number like .*, got None of"),
     ({"bounds": (0, dt.date(2024, 1, 1))}, r"^bounds must be of type number like"),
+    ({"bounds": ([0], [9])}, r"^bounds must be of type number like .*, got an object of"),
+    ({"resolution": [1]}, r"^resolution must be of type number like .*, got an object of"),
     ({"bounds": 9}, r"^bounds must be a pair \(lower, upper\), got 9 of type int$"),
     ({"bounds": (1, 2, 3)}, r"^bounds must be a pair .*, got \(1, 2, 3\) of type tuple$"),
     ({"bounds": ()}, r"^bounds must be a pair \(lower, upper\), got \(\) of type tuple$"),

@@ -336,10 +336,10 @@ def test_thousands_of_groups() -> None:
 def test_lazy_tables_are_read_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows at a time, and a group that is larger than that by scans: the answers stay good."""
     from dpquantiles.sources import group_scans
-    from dpquantiles.views import groups
+    from dpquantiles.views import array
 
     monkeypatch.setattr(group_scans, "MOST_ROWS", 1100)
-    monkeypatch.setattr(groups, "PORTION", 1100)
+    monkeypatch.setattr(array, "PORTION", 1100)
     data = pl.concat([pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).filter(pl.col("age") > 60)])
     for neighbors in ("swap", "add-remove"):
         release = ask(data.lazy(), keys=["Devon", *COUNTIES[:2], "No"], neighbors=neighbors)
@@ -356,18 +356,17 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
     """The number of records decides how groups are read, and is protected."""
     from dpquantiles.mechanisms import joint_exp_groups
     from dpquantiles.sources import group_scans
-    from dpquantiles.views import groups
 
     seen: list[Any] = []
 
     def spy(mechanism: Any, records: Any, sizes: Any, bits: Any) -> int:
-        seen.append((mechanism.q, sizes.tolist(), records.n.tolist()))
+        views = records.views(joint_exp_groups.evidence(len(records)))
+        seen.append((mechanism.q, sizes.tolist(), [view.n for view in views]))
         return original(mechanism, records, sizes, bits)
 
     original = joint_exp_groups.draw_member
     monkeypatch.setattr(joint_exp_groups, "draw_member", spy)
     monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
-    monkeypatch.setattr(groups, "PORTION", 10)
     data = pl.LazyFrame({"g": ["a"] * 5 + ["b"] * last, "v": [1] * 5 + [10**9] * last})
     options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b"], "epsilon": 1}
     made: Any = dpq.median(data, **options, neighbors="add-remove", size=5, rng=random.Random(1))
@@ -462,3 +461,14 @@ def test_small_groups_look_less_trustworthy() -> None:
     made = dpq.median(table, column="x", by="g", keys=["large", "small"], epsilon=1)
     large, small = made.to_frame("polars")["expected_error"]
     assert large < 0.05 < small <= 1
+
+
+def test_bought_sizes_give_no_warning() -> None:
+    """A warning counts groups and names sizes, so it speaks of public sizes alone."""
+    table = pl.DataFrame({"x": [1, 2, 3], "g": ["a", "a", "b"]})
+    options: dict[str, Any] = {"column": "x", "by": "g", "keys": ["a", "b"], "epsilon": 1}
+    assert "warnings" in dpq.median(table, **options).provenance
+    assert "warnings" in dpq.median(table, **options, neighbors="add-remove", size=2).provenance
+    for seed in range(5):
+        made = dpq.median(table, **options, neighbors="add-remove", rng=random.Random(seed))
+        assert "warnings" not in made.provenance

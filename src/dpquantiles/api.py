@@ -97,7 +97,7 @@ def quantiles(
         min_size: With `by`, hide the groups whose size is smaller. Sizes are public under swap
             neighbors, stated by `size`, or private counts; then the hidden groups are those whose
             noisy count is smaller, and this costs nothing more.
-        missing: What becomes of missing values: "drop", the default, leaves them out; "lower",
+        missing: How missing values count: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.
         mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate

@@ -3,7 +3,8 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -11,22 +12,21 @@ from dpquantiles import cautions, entropy, require, written
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid, GridFamily, precision
-from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.job import USUAL_GROUP, Job
 from dpquantiles.kinds import ANYTHING, Domain
 from dpquantiles.mechanisms import registry
 from dpquantiles.mechanisms.bracketed import RANK_SHARE, Bracketed
 from dpquantiles.mechanisms.count import COUNT_SHARE
-from dpquantiles.mechanisms.joint_exp_groups import Answers, GroupDraws
+from dpquantiles.mechanisms.joint_exp_groups import GroupAnswers, GroupDraws
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.planner import Choice
 from dpquantiles.privacy import Neighbors
-from dpquantiles.results import GroupedRelease, Key
+from dpquantiles.results import GroupedRelease, Key, Release
 from dpquantiles.sources.groups import GroupedRows, grouped_rows
 from dpquantiles.sources.keys import PRIVATE, KeyColumns, read
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
-from dpquantiles.views import GroupedRecords, Groups, SortedView
+from dpquantiles.views import AnyGroups, Groups, SortedView
 from dpquantiles.views.protocol import Ints
 
 
@@ -70,16 +70,6 @@ def _sizes(columns: KeyColumns, keys: Sequence[Key], size: Any) -> Ints | None:
     if without is not None:
         raise InvalidValue(f"size must give a number for every key, got none for {without!r}")
     return np.array([require.count(size=number) for number in by_key.values()], dtype=np.int64)
-
-
-class GroupAnswers(NamedTuple):
-    """The answers of every group, its size if that is public, and what its intervals rest on."""
-
-    answers: list[Answers]
-    sizes: list[int | None]
-    ranks: list[MeasuredRanks | None]
-    member: int | None = None
-    """The member of a family of grids that serves all groups."""
 
 
 @dataclass(frozen=True)
@@ -126,46 +116,36 @@ class _GroupDraw:
         stated = size if size is not None and self.needs_size else self.job.typical_size
         return self.job.build(self.choice.mechanism, stated, self.domain)
 
-    def release(self, groups: GroupedRecords, sizes: Ints | None, bits: Bits) -> GroupAnswers:
+    def release(self, groups: AnyGroups, sizes: Ints | None, bits: Bits) -> GroupAnswers:
         """The answers of all groups, and their sizes as far as these are public.
 
         Under add-remove neighbors `sizes` are public numbers; without them every group buys its
         own.
         """
-        if self.draw_groups is None:
-            return self._release_one_by_one(groups, sizes, bits)
-        drawing = self.draw_groups(self.build(None), groups, sizes, bits)
-        portions = (drawing.draw(*portion, bits) for portion in groups.portions())
-        answers = [answer for portion in portions for answer in portion]
-        return GroupAnswers(answers, drawing.sizes.tolist(), [None] * len(answers), drawing.member)
-
-    def _release_one_by_one(
-        self, groups: GroupedRecords, sizes: Ints | None, bits: Bits
-    ) -> GroupAnswers:
-        released = [
-            self._release_one(portion.view(group), None if sizes is None else sizes[place], bits)
-            for places, portion in groups.portions()
-            for group, place in enumerate(places)
-        ]
-        answers, shown, ranks = zip(*released, strict=True) if released else ((), (), ())
-        return GroupAnswers(list(answers), list(shown), list(ranks))
+        if self.draw_groups is not None:
+            return self.draw_groups(self.build(None), groups, sizes, bits)
+        each: list[int | None] = [None] * len(groups) if sizes is None else sizes.tolist()
+        portions = (records.views(np.arange(len(records))) for _, records in groups.portions())
+        one_by_one = zip(chain.from_iterable(portions), each, strict=True)
+        released = [self._release_one(view, size, bits) for view, size in one_by_one]
+        return GroupAnswers(
+            [release.values for release, _ in released],
+            [size for _, size in released],
+            ranks=[release.ranks for release, _ in released],
+        )
 
     def _release_one(
-        self, view: SortedView, stated: Any, bits: Bits
-    ) -> tuple[Answers, int | None, MeasuredRanks | None]:
-        """The answers of one group, its public size, and what its intervals rest on.
-
-        The size is given, counted under swap neighbors, or bought.
-        """
-        size = None if stated is None else int(stated)
+        self, view: SortedView, size: int | None, bits: Bits
+    ) -> tuple[Release, int | None]:
+        """The answers of one group and its public size: given, counted under swap, or bought."""
         mechanism: Any = self.build(size)
         release = mechanism.release(view, bits)
-        if isinstance(mechanism, Bracketed):
-            return release.values, release.provenance["size"], release.ranks
+        if isinstance(mechanism, Bracketed):  # every group has a member and a budget of its own
+            return release, release.provenance["size"]
         if size is None:
             protected = mechanism.guarantee.neighbors is Neighbors.ADD_REMOVE
             size = release.provenance.get("size") if protected else mechanism.counted(view)
-        return release.values, size, None
+        return release, size
 
     def shares(self) -> dict[str, object]:
         """What the keys, the sizes of groups, and measured ranks are paid with."""
@@ -205,15 +185,15 @@ def draw(
     """One release of all groups."""
     column, drawing = str(job.columns[0]), _GroupDraw.of(job, grid, source.domain)
     columns = grouping.columns
-    rows = grouped_rows(
+    with grouped_rows(
         table, columns, column, source, grouping.keys, job.units, job.drops_first, job.bits
-    )
-    with rows.pinned() as still:
-        codes, sizes = _groups(job, grouping, still)
-        with still.records(codes, grid, missing) as groups:
+    ).pinned() as rows:
+        codes, sizes = _groups(job, grouping, rows)
+        with rows.groups(codes, grid, missing) as groups:
             drawn = drawing.release(groups, sizes, job.bits)
     shown: list[Any] = drawn.sizes
-    least, order = job.min_size, _order(job)
+    ranks: list[Any] | None = None if job.intervals is None else drawn.ranks
+    least = job.min_size
     kept = [i for i, size in enumerate(shown) if least is None or size >= least]
     sizes_shown = [shown[i] for i in kept]
     private = entropy.is_private(job.bits)
@@ -223,8 +203,8 @@ def draw(
         keys=tuple(read([codes[i] for i in kept], columns.types)),
         key_types=columns.types,
         q=job.q,
-        values=tuple(_in_order(drawn.answers[i], order) for i in kept),
-        ranks=None if job.intervals is None else tuple(drawn.ranks[i] for i in kept),  # type: ignore[misc]
+        values=_ordered(job, [drawn.answers[i] for i in kept]),
+        ranks=None if ranks is None else tuple(ranks[i] for i in kept),
         guarantee=promise if private else None,
         mechanism=drawing.choice.mechanism,
         type=grid.kind.name,
@@ -243,6 +223,13 @@ def draw(
     )
 
 
+def _described(grid: Grid, member: int | None) -> dict[str, object]:
+    """The grid of the answers as plain values, with the member that serves all groups, if any."""
+    if member is None or not isinstance(grid, GridFamily):
+        return grid.describe()
+    return grid.describe_member(member)
+
+
 def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[Key], Ints | None]:
     """The codes of the keys to answer for, and their public sizes where there are any."""
     if rows.listed_codes is not None:
@@ -254,22 +241,10 @@ def _groups(job: Job, grouping: Grouping, rows: GroupedRows) -> tuple[Sequence[K
     return [codes[group] for group in released.tolist()], sizes
 
 
-def _described(grid: Grid, member: int | None) -> dict[str, object]:
-    """The grid of the answers as plain values."""
-    if member is None or not isinstance(grid, GridFamily):
-        return grid.describe()
-    return grid.describe_member(member)
-
-
-def _order(job: Job) -> tuple[int, ...] | None:
-    """The places, among answers of the distinct quantiles, of the quantiles as asked for.
-
-    None if both are the same.
-    """
-    places = {q: i for i, q in enumerate(sorted(set(job.q)))}
-    order = tuple(places[q] for q in job.q)
-    return None if order == tuple(range(len(places))) else order
-
-
-def _in_order(answer: Answers, order: tuple[int, ...] | None) -> Answers:
-    return answer if order is None else tuple(answer[place] for place in order)
+def _ordered(job: Job, answers: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Answers of the distinct quantiles, ascending, in the order asked for."""
+    distinct = sorted(set(job.q))
+    if tuple(distinct) == job.q:
+        return tuple(answers)
+    places = [distinct.index(q) for q in job.q]
+    return tuple(tuple(answer[place] for place in places) for answer in answers)

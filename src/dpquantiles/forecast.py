@@ -15,7 +15,7 @@ from dpquantiles.planner import AUTO, Choice, SourceKind, answers
 from dpquantiles.planner.choice import UNKNOWN_SIZE, table_errors
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.plans import Plan, other_draws, planned, unsuited
-from dpquantiles.planner.reference import Reference, reference
+from dpquantiles.planner.reference import Reference, extent, reference
 from dpquantiles.privacy import Guarantee, Neighbors
 from dpquantiles.run import GriddedColumn, check_drawable, declared_columns, open_job
 from dpquantiles.sources.source import Opened
@@ -172,6 +172,7 @@ class Forecast:
             job.intervals,
             chosen=self.choice,
             sized=draw.sized,
+            extent=extent(self.grid, None),
         )
 
     def warnings(self) -> Sequence[str]:

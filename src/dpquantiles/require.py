@@ -43,6 +43,8 @@ def _single(parameters: dict[str, object]) -> tuple[str, object]:
 
 
 def _real(name: str, value: object, must: str) -> float:
+    if type(value) is float:  # by far the most common case
+        return value
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
             return float(value)

@@ -172,7 +172,8 @@ def _parse(text: str, kind: Kind) -> Any:
 def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid for a column of this type, with these bounds and this resolution."""
     ends = None if bounds is None else tuple(value(end, kind, "bounds") for end in bounds)
-    return default_grid(kind, ends, None if resolution is None else step(resolution, kind))
+    step = None if resolution is None else distance(resolution, kind, "resolution")
+    return default_grid(kind, ends, step)
 
 
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
@@ -189,14 +190,14 @@ def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -
     return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
 
 
-def step(text: str, kind: Kind) -> Any:
-    """The distance between neighboring answers, for a column of this type."""
+def distance(text: str, kind: Kind, parameter: str) -> Any:
+    """A distance between values, in the type that such distances have."""
     if kind.name not in SPANS:
-        return value(text, kind, "resolution")
+        return value(text, kind, parameter)
     length = parse(text.strip(), "timedelta")
     if length is None:
         raise InvalidValue(
-            f"resolution must be a length of time, got {text!r}; for example 7d or 1h"
+            f"{parameter} must be a length of time, got {text!r}; for example 7d or 1h"
         )
     return length
 

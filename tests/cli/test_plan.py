@@ -81,8 +81,8 @@ def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
         (("--epsilon", "0"), "epsilon must be positive"),
         ((), "epsilon must be given"),
         (("--epsilon", "1", "--rank-error", "0.01"), "rank-error must stand in place"),
-        (("--rank-error", "0"), "rank_error must be positive"),
-        (("--rank-error", "-1"), "rank_error must be positive"),
+        (("--rank-error", "0"), "rank-error must be positive"),
+        (("--rank-error", "-1"), "rank-error must be positive"),
         (("--epsilon", "1", "--data", "tide"), "did you mean 'tied'?"),
         (("--epsilon", "1", "--spread", "7"), "spread must be a fraction"),
         (("--epsilon", "1", "--spread", "9:5"), "spread must be a pair low < high"),
@@ -194,3 +194,24 @@ def test_a_dry_run_warns_of_a_hopeless_request(run: Command, tmp_path: Path) -> 
         "release", path, "-c", "x", "-q", "deciles", "-e", 1, "--dry-run", "--bounds", 0, 300
     )
     assert "Warns:" not in bounded.out
+
+
+def test_the_epsilon_for_an_error_in_values(run: Command) -> None:
+    options = ("plan", "--size", "1e4", "-q", "median", "--spread", "10000:90000")
+    done = run(*options, "--value-error", "1000")
+    assert re.match(r"note: epsilon = [\d.]+ is the smallest with a 95 % value error", done.err)
+    (worst,) = re.findall(r"^  0\.5 .* ([\d.]+)$", done.out, re.MULTILINE)
+    assert float(worst) <= 1000
+    refused = run("plan", "--size", "1e4", "-q", "median", "--value-error", "1000")
+    assert "state --spread LOW:HIGH or bounds" in refused.err
+    assert run(*options, "--value-error", "9", "-e", "1").code == 2
+    weeks = ("--bounds", "2020-01-01", "2024-01-01", "--value-error", "7d")
+    assert "value error of 7d" in run("plan", "--size", "1e4", "-q", "median", *weeks).err
+
+
+def test_an_error_is_met_by_a_release_with_intervals(run: Command) -> None:
+    """Once the epsilon was found for a release without them, and the plan missed its own aim."""
+    options = ("--size", "1e4", "-q", "deciles", "--bounds", "0.0", "120.0", "--rank-error", "0.01")
+    done = run("plan", *options, "--intervals", "0.95", "--format", "json").json
+    (auto,) = [one for one in done["table"] if one["mechanism"] == done["auto"]["mechanism"]]
+    assert max(auto["bound95"]) <= 0.0103 * 1e4

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.cli import progress
+from dpquantiles.cli import release
 from dpquantiles.cli.dry_run import _bytes
 from tests.cli.conftest import Command
 from tests.cli.test_errors import assert_refused
@@ -131,9 +131,9 @@ def bar(monkeypatch: pytest.MonkeyPatch, percent: Any, size: int | None) -> str:
     """What a terminal shows while data are read for a second."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(progress, "PERIOD", 0.01)
-    with progress.reading(percent, size):
+    monkeypatch.setattr(release, "DELAY", 0.0)
+    monkeypatch.setattr(release, "PERIOD", 0.01)
+    with release.scanning(percent, size):
         time.sleep(0.6)
     return re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.getvalue())
 
@@ -166,8 +166,8 @@ def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     shown, short = io.StringIO(), Terminal()
     for stream, delay in ((shown, 0.0), (short, 60.0)):
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "DELAY", delay)
-        with progress.reading(lambda: 40.0, None):
+        monkeypatch.setattr(release, "DELAY", delay)
+        with release.scanning(lambda: 40.0, None):
             time.sleep(0.05)
         assert stream.getvalue() == ""
 

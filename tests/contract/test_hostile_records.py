@@ -230,7 +230,7 @@ def _made(run: Callable[[str], Any], stated: str, case: hostile_sql.Case) -> Ite
 def test_types_of_duckdb(stated: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups that are fetched, and groups that are too large for that."""
     monkeypatch.setattr("dpquantiles.sources.group_scans.MOST_ROWS", most)
-    monkeypatch.setattr("dpquantiles.views.groups.PORTION", most)
+    monkeypatch.setattr("dpquantiles.views.array.PORTION", most)
     require_library("DuckDB", "duckdb")
     import duckdb
 

@@ -13,7 +13,7 @@ from experiments.paper import __main__ as command
 from experiments.paper import report
 from experiments.paper.drawing import Curve, band
 from experiments.paper.figures import FIGURES
-from experiments.paper.scale import QUICK
+from experiments.paper.scale import FULL, QUICK
 from experiments.paper.sections import SECTIONS
 from experiments.rows import alone_in
 from tests.experiments import stored
@@ -94,3 +94,10 @@ def test_the_command_makes_a_part_and_goes_on_from_it(tmp_path: Path) -> None:
     assert again.returncode == 0
     assert (tmp_path / "rows" / "rows.jsonl").read_bytes() == kept
     assert "runs" not in again.stderr
+
+
+def test_a_quick_run_says_that_it_is_no_judge(folder: Path) -> None:
+    said = "10 trials per point are too few to judge claims"
+    for name in ("index.html", "summary.md"):
+        assert said in (folder / name).read_text("utf-8")
+    assert report.cautions(FULL) == []

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -132,6 +133,20 @@ def test_the_largest_grids_stay_within_64_bits(points: int, place: float) -> Non
     assert len(found) <= 3 * cells.height(points) + 1
 
 
+def test_counting_the_largest_grids_stays_within_64_bits() -> None:
+    points = 2**63 - 1
+    for step in (0, 2**62 + 12345, points - 1):
+        below = counting((step,) * 1000)
+
+        def rough(steps: Ints, below: Callable[[Ints], Ints] = below) -> tuple[Ints, Ints]:
+            return below(steps), below(steps)
+
+        known = cells.counted(rough, points, cells.Rule(0, 3))
+        assert (np.diff(known) > 0).all()
+        assert known[[0, -1]].tolist() == [0, points]
+        assert {step, step + 1} <= set(known.tolist())
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_growing_ends_where_cells_are_too_many(
     partitions: int, monkeypatch: pytest.MonkeyPatch
@@ -182,3 +197,38 @@ def test_chances_of_cuts_are_those_of_the_noise(rate: float) -> None:
     for x in range(-6, 8):
         assert math.exp(log_cut(x, rate)) == pytest.approx(mass[x + z >= 1].sum(), rel=1e-9)
         assert math.exp(log_whole(x, rate)) == pytest.approx(mass[x + z <= 0].sum(), rel=1e-9)
+
+
+@given(
+    st.lists(st.integers(0, 99), max_size=40),
+    st.integers(0, 6),
+    st.integers(1, 3),
+    st.integers(0, 5),
+    st.integers(0, 9),
+)
+def test_rough_counts_find_every_edge_that_matters(
+    records: list[int], least: int, toll: int, slack: int, seed: int
+) -> None:
+    """Partitions that know only these edges have the margins, and so the cuts, of those that know
+    all records.
+    """
+    rule, exact = cells.Rule(least=least, toll=toll), counting(tuple(sorted(records)))
+    rng = np.random.default_rng(seed)
+
+    def rough(steps: Ints) -> tuple[Ints, Ints]:
+        below = exact(steps)
+        lower, upper = (rng.integers(0, slack + 1, below.shape) for _ in range(2))
+        return np.maximum(0, below - lower), np.minimum(len(records), below + upper)
+
+    known = cells.counted(rough, 100, rule)
+    known_below = exact(known)
+
+    def of_known(steps: Ints) -> Ints:
+        return known_below[np.searchsorted(known, steps, side="right") - 1]
+
+    def noise(count: int) -> Ints:
+        return np.random.default_rng((seed, count)).integers(-3, 4, count)
+
+    some, whole = (cells.grown(below, 100, rule, noise, 3) for below in (of_known, exact))
+    assert some.start.tolist() == whole.start.tolist()
+    assert some.partition.tolist() == whole.partition.tolist()

@@ -117,3 +117,22 @@ def test_a_choice_between_nothing_and_nothing_is_quiet() -> None:
     first, second = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
     chosen = many_draws.choose_first(random.Random(1), first, second)
     assert chosen[1:].tolist() == [True, False]
+
+
+def test_vectors_with_repeats_are_uniform() -> None:
+    bits, count = random.Random(3), 8000
+    drawn = many_draws.sorted_with_repeats(bits, np.full(count, 4), 3)
+    found = Counter(map(tuple, drawn.T.tolist()))
+    assert len(found) == 20
+    assert stats.chisquare(list(found.values())).pvalue > 1e-3
+
+
+def test_vectors_of_every_column_have_their_own_choices() -> None:
+    choices = np.array([1, 2, 2**62, 7])
+    drawn = many_draws.sorted_with_repeats(random.Random(1), choices, 5)
+    assert (drawn >= 0).all()
+    assert (drawn < choices).all()
+    assert (np.diff(drawn, axis=0) >= 0).all()
+    wide = many_draws.sorted_with_repeats(random.Random(1), np.array([2**63 - 1]), 3)
+    assert wide.shape == (3, 1)
+    assert (np.diff(wide, axis=0) >= 0).all()

@@ -79,6 +79,7 @@ def test_scans_of_every_length_and_width(algebra: Algebra, monkeypatch: pytest.M
     """Runs of four cells: shorter than a run, as long, one more, and many runs of runs."""
     monkeypatch.setattr(algebras, "LOGARITHMIC_RUN", 4)
     monkeypatch.setattr(scans, "LOGARITHMIC_RUN", 4)
+    monkeypatch.setattr(scans, "SHORT_WINDOW", 9)
     rate, rng = 0.5, np.random.default_rng(8)
     for length in range(1, 22):
         decay = scans.Decay.of(rate, length, algebra)

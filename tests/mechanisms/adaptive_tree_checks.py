@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpquantiles.auditing.laws import Explorer
-from dpquantiles.grid import MOST_STEPS, Ruler
+from dpquantiles.grid import MOST_STEPS, EveryStep, Ruler
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import adaptive_tree
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
@@ -230,7 +230,7 @@ def cutting_loss(mechanism: AdaptiveTree, sizes: Sequence[int]) -> float:
     cut = mechanism.stages(4**5).cut
     assert isinstance(cut, PureDP)
     rate = adaptive_tree.cutting_rate(cut)
-    rule, worst = adaptive_tree.rule(0, mechanism.cells, rate), 0.0
+    rule, worst = adaptive_tree.rule(0, mechanism.cells, rate, EveryStep(4**5)), 0.0
     for pair in pairs_on((0, 1, 40, 4**5 - 1), sizes, str(cut.neighbors)):
         worst = max(worst, *map(abs, extremes(pair, 4**5, rule, float(rate))))
     return worst / cut.epsilon

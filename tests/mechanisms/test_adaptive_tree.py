@@ -317,9 +317,9 @@ def test_size_is_hidden_under_add_remove() -> None:
     rules: list[int] = []
     original = adaptive_tree.rule
 
-    def rule(size: int, number: int, rate: Fraction, free: int) -> cells.Rule:
+    def rule(size: int, number: int, rate: Fraction, ruler: Ruler) -> cells.Rule:
         rules.append(size)
-        return original(size, number, rate, free)
+        return original(size, number, rate, ruler)
 
     with Patch.context() as patch:
         patch.setattr(adaptive_tree, "rule", rule)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpquantiles.grid import Ruler
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms import adaptive_tree
 from dpquantiles.mechanisms.adaptive_tree import (
@@ -41,8 +42,8 @@ def no_toll(patch: Patch) -> None:
 def toll_halved(patch: Patch) -> None:
     original = adaptive_tree.rule
 
-    def rule(size: int, number: int, rate: Fraction, free: int = 1) -> cells.Rule:
-        asked = original(size, number, rate, free)
+    def rule(size: int, number: int, rate: Fraction, ruler: Ruler) -> cells.Rule:
+        asked = original(size, number, rate, ruler)
         return asked._replace(toll=asked.toll // 2)
 
     patch.setattr(adaptive_tree, "rule", rule)

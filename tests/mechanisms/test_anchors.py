@@ -12,7 +12,7 @@ import dpquantiles as dpq
 from dpquantiles.grid import UniformGrid, family_of
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms.joint_exp import ANCHORS, JointExp
-from dpquantiles.mechanisms.joint_exp_groups import SideBySide
+from dpquantiles.mechanisms.joint_exp_groups import draw_side_by_side
 from dpquantiles.privacy import Neighbors, PureDP
 from dpquantiles.views import ArrayView, WindowView
 
@@ -42,6 +42,14 @@ def test_public_numbers_say_whether_a_range_needs_anchors(
     asked: tuple[float, ...], n: int, added: tuple[float, ...]
 ) -> None:
     assert joint(*asked).anchored(n, FAMILY).q == (*asked, *added)
+
+
+@pytest.mark.parametrize("n", [0, 1000, 10**7])
+def test_a_protected_number_of_records_does_not_decide_about_anchors(n: int) -> None:
+    """Only the stated size does, so neighbors never draw different quantiles."""
+    mechanism = joint(0.999, neighbors=Neighbors.ADD_REMOVE)
+    assert mechanism.anchored(n, FAMILY).q == (0.999, *ANCHORS)
+    assert replace(mechanism, size=10**7).anchored(n, FAMILY).q == (0.999,)
 
 
 def test_a_single_grid_needs_none() -> None:
@@ -103,7 +111,29 @@ def test_groups_have_anchors_too() -> None:
     groups = Groups.of(FAMILY, np.arange(1000) % 2, FAMILY.encode(LATENCIES), 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(joint_exp_groups, "draw_groups", spy)
-        bits = random.Random(2)
-        answers = SideBySide.of(joint(0.999), groups, None, bits).draw(range(2), groups, bits)
+        answers = draw_side_by_side(joint(0.999), groups, None, random.Random(2)).answers
     assert seen == [(0.999, *ANCHORS)]
     assert [len(answer) for answer in answers] == [1, 1]
+
+
+@pytest.mark.parametrize("n", [4, 4000])
+@pytest.mark.parametrize("neighbors", list(Neighbors))
+def test_one_public_number_decides_about_the_anchors_of_all_groups(
+    n: int, neighbors: Neighbors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group alone would need none if it had 4000 records."""
+    from dpquantiles.mechanisms import joint_exp_groups
+    from dpquantiles.views import Groups
+
+    seen = []
+
+    def spy(mechanism: JointExp, groups: Groups, *_: Any) -> list[tuple[float, ...]]:
+        seen.append(mechanism.q)
+        return [(0.0,) * len(mechanism.q)] * len(groups)
+
+    monkeypatch.setattr(joint_exp_groups, "draw_groups", spy)
+    groups = Groups.of(FAMILY, np.arange(n) % 2, FAMILY.encode(np.resize(LATENCIES, n)), 2)
+    mechanism = JointExp(q=(0.99,), budget=PureDP(epsilon=1.0, neighbors=neighbors))
+    made = draw_side_by_side(mechanism, groups, None, random.Random(1))
+    assert seen == [(0.99, *ANCHORS)]
+    assert made.answers == [(0.0,)] * 2

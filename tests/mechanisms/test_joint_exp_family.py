@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy import stats
 
 import dpquantiles as dpq
 from dpquantiles.grid import GridFamily, Multiples, UniformGrid, family_of
+from dpquantiles.kernels import scans
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import family_shares, joint_exp, joint_exp_family
 from dpquantiles.mechanisms.family_shares import log_volumes
@@ -127,6 +129,15 @@ def test_the_law_is_the_equation(seed: int, monkeypatch: Patch) -> None:
     check_equation(mechanism(seed % 2 == 0, q, epsilon, reach, size), grids, records)
 
 
+@pytest.mark.parametrize("answers", [1, 3])
+def test_public_weights_lean_against_few_points(answers: int) -> None:
+    members = tuple(Multiples(INTEGER, Fraction(1), 0, size) for size in (2, 32, 128, 1000))
+    logs = GridFamily(UniformGrid(0, 1000, 1), members, (1.0, 2.0, 3.0, 4.0)).log_weights(answers)
+    few = [(size / 128) ** (answers / 2) for size in (2, 32, 128, 128)]
+    wanted = [weight * factor for weight, factor in zip((1, 2, 3, 4), few, strict=True)]
+    assert np.exp(logs) == pytest.approx(np.array(wanted) / sum(wanted))
+
+
 @pytest.mark.parametrize("swap", [True, False])
 @pytest.mark.parametrize(
     ("grids", "reach", "epsilon"), [(MIXED, 2, 2.0), (MIXED, 9, 1.0), (NARROW, 1, 3.0)]
@@ -168,6 +179,47 @@ def test_shares_are_those_of_each_member(seed: int) -> None:
         share = alone.log_window - alone.setting.log_volume
         expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)
         assert law.log_weights[index] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("swap", [True, False])
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("records", [[1] * 5 + [7], [-7] + [1] * 5, [-7] + [1] * 5 + [7], [1] * 6])
+def test_ties_between_points_fill_a_window(swap: bool, q: float, records: list[int]) -> None:
+    """In such a window only an end of the data, if it is there, has points."""
+    grids = family((2, -4, 9), (2, 0, 5), (2, -4, 5), (4, -2, 5), (1, 0, 3))
+    for reach in (1, 2):
+        check_equation(mechanism(swap, (q,), 2.0, reach, len(records)), grids, records)
+
+
+def test_only_negligible_shares_are_left_out(monkeypatch: Patch) -> None:
+    """A share is given as zero only if the bound on its cost says that it is small."""
+    original, left_out = family_shares.log_shares, 0
+    shares: list[Any] = []
+
+    def kept(*arguments: Any) -> Any:
+        shares.append(original(*arguments))
+        return shares[-1]
+
+    monkeypatch.setattr(joint_exp_family, "log_shares", kept)
+    for seed in range(60):
+        rng = np.random.default_rng(2000 + seed)
+        grids, n, m = random_family(rng, 9), int(rng.integers(1, 60)), int(rng.integers(1, 7))
+        records = rng.integers(-SPAN, SPAN + 1, n).tolist()
+        size = max(0, n + int(rng.integers(-40, 40)))
+        job = mechanism(seed % 2 == 0, rng.random(m).tolist(), 1.0, 50, size)
+        setting = job.family_setting(n if seed % 2 == 0 else None, grids).common
+        monkeypatch.setattr(family_shares, "FEW", [0, 32][seed // 2 % 2])
+        costs = [math.inf, *rng.uniform(0, 60, 10).tolist()]
+        for cost in costs:
+            negligible = setting.log_floor + setting.rate * cost
+            monkeypatch.setattr(family_shares, "NEGLIGIBLE", negligible)
+            _ = law_of(job, grids, records).log_weights
+        whole = shares[-len(costs)]
+        for least, cost in zip(shares[1 - len(costs) :], costs[1:], strict=True):
+            less = least < whole - 1e-9
+            assert (whole[less] <= -setting.rate * cost + 1e-9).all()
+            left_out += int(less.sum())
+    assert left_out > 500
 
 
 @pytest.mark.parametrize("kind", [INTEGER, REAL])
@@ -212,6 +264,38 @@ def test_rounding_is_inside_epsilon() -> None:
             assert 0.999 < 2 * rate * job.sensitivity < 1.0
 
 
+def test_both_draws_pay_for_their_rounding(monkeypatch: Patch) -> None:
+    """The draw of a member, and that of the answers on the member where it costs most."""
+    costs = iter([1e-3, 4e-3])
+    monkeypatch.setattr(scans, "draw_loss", lambda *_: next(costs))
+    monkeypatch.setattr(scans, "choice_loss", lambda *_: 2e-3)
+    job = mechanism(True, (0.5,), 1.0, 9, 0)
+    assert 4 * job.family_setting(9, MIXED).common.rate == pytest.approx(1 - 6e-3)
+
+
+def test_groups_pay_for_the_rounding_of_their_sums() -> None:
+    """What a sum of log weights is off by is far less than what is paid for it."""
+    rng, groups = np.random.default_rng(3), 32
+    weights = -rng.uniform(0, 900, (200, groups))
+    public = -rng.uniform(0, 60, 200)
+    sums = public.copy()
+    for column in weights.T:
+        sums += column - public
+    exact = [
+        sum(map(Fraction, row)) - (groups - 1) * Fraction(weight)
+        for row, weight in zip(weights.tolist(), public.tolist(), strict=True)
+    ]
+    off = max(
+        abs(Fraction(rounded) - true) for rounded, true in zip(sums.tolist(), exact, strict=True)
+    )
+    assert 0 < 4 * off < scans.sum_loss(groups, 900.0)
+    job = mechanism(True, (0.5,), 1.0, 9, 0)
+    alone, shared = (
+        replace(job, together=count).family_setting(9, MIXED).common.rate for count in (1, groups)
+    )
+    assert 1e-13 < 4 * (alone - shared) < 1e-6
+
+
 def test_the_setting_is_public() -> None:
     """Window, floor and rate do not depend on the records, and are the same for all members."""
     job = mechanism(True, (0.5,), 1.0, 3, 0)
@@ -251,6 +335,22 @@ def test_half_steps_follow_the_numbers() -> None:
             break
     else:
         pytest.fail("there must be members with steps of a cent")
+
+
+@pytest.mark.parametrize("kind", [INTEGER, REAL])
+def test_records_beyond_all_multiples_count_as_the_nearest_single(kind: Any) -> None:
+    """So some answer is at them, however far they are."""
+    grids = family_of(kind, None, None)
+    far = np.array([2**61 + 2**50 + 1, 2**62 + 7, 2**63 - 1, -(2**62) - 9])
+    numbers = far if kind == INTEGER else np.append(far.astype(float) * 1.1, [1e300, -np.inf])
+    (singles,) = (
+        halves
+        for group, halves in grids.halves(grids.encode(numbers))
+        if grids.members[group[0]].step is None
+    )
+    assert (singles % 2 == 1).all()
+    near = np.array([2**40 + 1] if kind == INTEGER else [1 + 2.0**-40])
+    assert [next(grids.halves(grids.encode(near)))[1][0] % 2] == [0]
 
 
 @pytest.mark.parametrize("bounds", [None, (-50.0, 1000.0)])

@@ -381,14 +381,17 @@ class Scanned:
     def __init__(self, groups: Groups) -> None:
         self.grid, self.n, self._groups = groups.grid, groups.n, groups
 
-    def some(self, places: Ints) -> Groups:
-        nothing = np.empty(0, dtype=np.int64)
-        apart = {i: self._groups.view(place) for i, place in enumerate(places.tolist())}
-        return replace(Groups.of(self.grid, nothing, nothing, len(places)), apart=apart)
+    def __len__(self) -> int:
+        return len(self._groups)
 
-    def portions(self) -> Iterator[tuple[range, Groups]]:
-        places = range(len(self._groups))
-        return ((range(place, place + 1), self.some(np.array([place]))) for place in places)
+    def views(self, which: Ints) -> Iterator[Any]:
+        return self._groups.views(which)
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        nothing, no_end = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        for place in range(len(self._groups)):
+            apart = {0: self._groups.view(place)}
+            yield np.array([place]), Groups(self.grid, nothing, no_end, apart=apart)
 
 
 @pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
@@ -419,10 +422,8 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
             patch.setattr(draws, "weighted", draw_weighted)
             patch.setattr(joint_exp_groups, "_pass_together", lambda _, n: np.zeros(len(n), bool))
             patch.setattr(JointExpLaw, "draw", draw_law)
-            made = joint_exp_groups.SideBySide.of(mechanism, read, sizes, random.Random(1))
-            for portion in read.portions():
-                made.draw(*portion, random.Random(1))
-        members.append((made.member, made.sizes.tolist()))
+            made = joint_exp_groups.draw_side_by_side(mechanism, read, sizes, random.Random(1))
+        members.append((made.member, made.sizes))
     assert members[0] == members[1]
     assert members[0][0] == 7
     assert np.array_equal(*weights)
@@ -437,3 +438,60 @@ def test_the_groups_that_choose_a_member_are_spread_over_all_keys(count: int, fo
     if count > 1:
         assert which[[0, -1]].tolist() == [0, count - 1]
         assert np.diff(which).max() <= -(-count // 31)
+
+
+@pytest.mark.parametrize("neighbors", ["swap", "add-remove"])
+def test_the_member_is_drawn_by_the_brackets_of_the_groups(
+    neighbors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """w(s) times the product of (Z_g / V + B), each with the public size of its own group."""
+    monkeypatch.setattr(joint_exp_groups, "EVIDENCE", 3)
+    grids = family_of(INTEGER, (0, 63), None)
+    data = [[5, 9], [60] * 7, [1, 2, 3, 4], [], [30, 31, 62]]
+    codes = np.repeat(np.arange(5), [len(records) for records in data])
+    groups = Groups.of(grids, codes, np.array([x for records in data for x in records]), 5)
+    mechanism = dpq.JointExp(
+        q=(0.3, 0.8), budget=PureDP(epsilon=2.0, neighbors=privacy.Neighbors(neighbors)), reach=9
+    )
+    sizes = groups.n if neighbors == "swap" else np.array([3, 1, 8, 2, 4])
+    drawn = []
+
+    def first(_bits: Any, logs: Any, _algebra: Any) -> int:
+        drawn.append(logs)
+        return 0
+
+    monkeypatch.setattr(draws, "weighted", first)
+    joint_exp_groups.draw_member(sized(mechanism, 9), groups, sizes, random.Random(1))
+    wanted = grids.log_weights(2)
+    for group in (0, 2, 4):
+        law = sized(mechanism, int(sizes[group])).law(groups.view(group))
+        for index in range(len(grids.members)):
+            alone = law.member_law(index)
+            share = alone.log_window - alone.setting.log_volume
+            wanted[index] += np.logaddexp(share, alone.setting.log_floor)
+    assert drawn[0] == pytest.approx(wanted, abs=1e-8)
+
+
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize(("stated", "share"), [(True, 1.0), (False, 0.8)])
+def test_the_sizes_of_groups_are_paid_from_their_epsilon(
+    family: bool, stated: bool, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The member and the answers are drawn with what the sizes leave."""
+    grid = family_of(INTEGER, (0, 63), None) if family else dpq.UniformGrid(0, 63, 1)
+    groups = Groups.of(grid, np.arange(6) % 2, np.arange(6), 2)
+    budget = PureDP(epsilon=1.0, neighbors=privacy.Neighbors.ADD_REMOVE)
+    mechanism = dpq.JointExp(q=(0.5,), budget=budget)
+    seen: list[tuple[str, float]] = []
+    for name in ("draw_member", "draw_groups"):
+        original = getattr(joint_exp_groups, name)
+
+        def spy(drawing: dpq.JointExp, *rest: Any, name: str = name, call: Any = original) -> Any:
+            seen.append((name, drawing.epsilon))
+            return call(drawing, *rest)
+
+        monkeypatch.setattr(joint_exp_groups, name, spy)
+    sizes = np.array([3, 3]) if stated else None
+    joint_exp_groups.draw_side_by_side(mechanism, groups, sizes, random.Random(1))
+    assert [name for name, _ in seen] == ["draw_member"] * family + ["draw_groups"]
+    assert all(share * (1 - 1e-12) <= epsilon <= share for _, epsilon in seen)

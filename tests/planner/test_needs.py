@@ -1,5 +1,7 @@
 """The inverse of a plan: enough is enough, and a little less is not."""
 
+import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -49,7 +51,10 @@ def test_a_target_that_is_no_fraction_is_refused(rank_error: float) -> None:
 
 
 def test_what_cannot_be_reached_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^rank_error must be within reach of 3 records"):
+    with pytest.raises(
+        ValueError,
+        match=r"^rank_error must be within reach, got 0.0001, which even epsilon=100 misses",
+    ):
         dpq.epsilon_for(rank_error=0.0001, size=3, q=[0.3, 0.4, 0.6], bounds=(0.0, 1.0))
 
 
@@ -58,3 +63,57 @@ def test_other_parameters_are_checked_too() -> None:
         dpq.size_for(rank_error=0.1, **OPTIONS)
     with pytest.raises(ValueError, match=r"^mechanism must be one of"):
         dpq.epsilon_for(rank_error=0.1, size=10, mechanism="best", **OPTIONS)  # type: ignore[arg-type]
+
+
+SALARIES: dict[str, Any] = {"q": "median", "size": 10_000, "spread": (10_000, 90_000)}
+
+
+@pytest.mark.parametrize("options", [SALARIES, {**SALARIES, "bounds": (0, 500_000)}])
+def test_an_error_in_values_is_one_in_ranks_of_even_records(options: dict[str, Any]) -> None:
+    """A thousand of 80,000 is an eightieth of the records."""
+    in_values = dpq.epsilon_for(value_error=1000, **options)
+    assert in_values == dpq.epsilon_for(rank_error=1 / 80, **options)
+    plan = dpq.plan(epsilon=in_values, **options)
+    assert plan.in_values(plan["auto"].worst) <= 1001
+
+
+def test_an_error_in_values_has_the_type_of_distances() -> None:
+    dates: dict[str, Any] = {"q": "median", "bounds": (dt.date(2020, 1, 1), dt.date(2024, 1, 1))}
+    weeks = dpq.size_for(value_error=dt.timedelta(days=7), epsilon=1.0, **dates)
+    assert weeks < dpq.size_for(value_error=dt.timedelta(days=1), epsilon=1.0, **dates)
+    with pytest.raises(TypeError, match=r"^value_error must be"):
+        dpq.size_for(value_error=7, epsilon=1.0, **dates)
+
+
+def test_intervals_and_rows_of_units_need_more() -> None:
+    alone = dpq.epsilon_for(value_error=1000, neighbors="add-remove", **SALARIES)
+    beside = dpq.epsilon_for(value_error=1000, neighbors="add-remove", intervals=True, **SALARIES)
+    three = dpq.epsilon_for(
+        value_error=1000, neighbors="add-remove", max_rows_per_unit=3, **SALARIES
+    )
+    assert beside > alone
+    assert three == pytest.approx(3 * alone, rel=0.03)
+    plan = dpq.plan(epsilon=three, neighbors="add-remove", max_rows_per_unit=3, **SALARIES)
+    same = dpq.plan(epsilon=three / 3, neighbors="add-remove", **SALARIES)
+    assert plan["joint_exp"] == same["joint_exp"]
+    assert plan.budget.amount == three
+    assert plan.curve()[3][1] == plan["auto"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "rank_error or value_error must be given, and not both"),
+        ({"value_error": 9, "rank_error": 0.1}, "rank_error or value_error must be given, and"),
+        ({"value_error": 9, "spread": None}, "value_error needs to know where the records lie"),
+        ({"value_error": 9, "data": "tied"}, "value_error needs to know where the records lie"),
+        ({"value_error": 0}, "value_error must be positive"),
+        ({"value_error": 80_000}, "value_error must be smaller than the range of the records"),
+        ({"value_error": 0.001, "size": 3}, "value_error must be within reach, got 0.001, which"),
+        ({"value_error": 9, "max_rows_per_unit": 2}, "max_rows_per_unit=2 needs neighbors='add-"),
+        ({"value_error": 9, "max_rows_per_unit": 0}, "max_rows_per_unit must be"),
+    ],
+)
+def test_errors_in_values_that_mean_nothing(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        dpq.epsilon_for(**(SALARIES | changes))

@@ -104,7 +104,7 @@ def test_groups_in_several_portions_are_those_of_the_array(
     engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keys without rows, groups that are fetched and one that is scanned, in every relation."""
-    monkeypatch.setattr("dpquantiles.views.groups.PORTION", 300)
+    monkeypatch.setattr("dpquantiles.views.array.PORTION", 300)
     monkeypatch.setattr("dpquantiles.sources.group_scans.MOST_ROWS", 1000)
     memory = pa.table({"x": pa.array(GAPS, pa.float64(), from_pandas=False), "g": MIXED})
     lazy = mixed_table(engine, request)

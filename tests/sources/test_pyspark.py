@@ -1,5 +1,6 @@
 """Spark: what its queries ask of a session, and what they leave as the user has it."""
 
+import random
 import re
 from dataclasses import replace
 from types import ModuleType
@@ -8,8 +9,10 @@ from zoneinfo import ZoneInfo
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import REAL, Datetime
 from dpquantiles.sources.bins import Even
@@ -118,3 +121,30 @@ def test_points_in_time_are_in_the_zone_that_the_session_has_now(
         session.conf.set("spark.sql.session.timeZone", zone)
         table = Table(nw.from_native(session.sql("SELECT timestamp_micros(0) AS x")))
         assert engine.Spark().numbers(table, "x").kind == Datetime(ZoneInfo(zone))
+
+
+@pytest.mark.parametrize("name", ["a.b", "a`b", "`", "x.y`z", 'quo"te', "a b"])
+def test_names_that_spark_takes_for_something_else(spark: Any, name: str) -> None:
+    """For the column, its groups and its units."""
+    half, pair = [k % 2 for k in range(200)], [k // 2 for k in range(200)]
+    table = pa.table({name: np.arange(200.0), "k.`": half, "u.v": pair})
+    data = spark.createDataFrame(table)
+    by: dict[str, Any] = {"by": "k.`", "keys": [0, 1]}
+    for options in ({}, by):
+        found, expected = (
+            dpq.median(each, column=name, epsilon=1, rng=random.Random(1), **options)
+            for each in (data, table)
+        )
+        assert found == expected
+    people: Any = dpq.median(data, column=name, unit="u.v", epsilon=1, bounds=(0, 200))
+    assert people.provenance["size"] == 100
+    described = dpq.describe(data, [name, "u.v"], epsilon=1, rng=random.Random(1))
+    assert described == dpq.describe(table, [name, "u.v"], epsilon=1, rng=random.Random(1))
+
+
+def test_results_from_spark_are_frames_of_arrow(spark: Any) -> None:
+    """As for every engine without frames in memory of its own."""
+    data = spark.range(100).selectExpr("id AS x", "id % 2 AS k")
+    release: Any = dpq.median(data, column="x", by="k", keys=[0, 1], epsilon=1)
+    assert isinstance(release.to_frame(), pa.Table)
+    assert isinstance(release.to_wide(), pa.Table)

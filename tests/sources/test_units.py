@@ -153,3 +153,18 @@ def test_categories_of_any_type_are_keys() -> None:
     frame = open_table(pd.DataFrame({"g": cells})).frame.filter(~nw.col("g").is_null())
     found = coded(Table(frame), {"g": "str"})["g"].to_list()
     assert found == [r"b'\xff'", "a", f"{MARK}#eda080", "7", "a"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 8, 9, 40])
+@pytest.mark.parametrize("highest", [2**64, 3])
+def test_the_least_numbers_of_each_unit_are_those_of_a_sort(rows: int, highest: int) -> None:
+    """Equal numbers as well, of which the first ones count."""
+    rng = np.random.default_rng(rows)
+    codes = rng.integers(0, 30, 500)
+    numbers = rng.integers(0, highest, 500, dtype=np.uint64)
+    kept = units.least_of_each(codes, numbers, rows)
+    for code in range(30):
+        own = np.flatnonzero(codes == code)
+        least = own[np.argsort(numbers[own], kind="stable")][:rows]
+        assert set(np.flatnonzero(kept & (codes == code))) == set(least)
+    assert not units.least_of_each(codes[:0], numbers[:0], rows).size

@@ -1,6 +1,7 @@
 """The pages: public things only, one charge for one request, and a sentence for what goes wrong."""
 
 import json
+import re
 import threading
 import time
 from dataclasses import replace
@@ -59,12 +60,15 @@ def settled(client: TestClient, query: str) -> str:
 
 def test_a_plan_tells_what_a_release_states(client: TestClient, folder: Path) -> None:
     pl.DataFrame({"x": range(2000)}).write_parquet(folder / "x.parquet")
-    asked = Asked(data="x.parquet", column="x", q="median", lower="0", upper="2000")
+    asked = Asked(data="x.parquet", column="x", q="median", epsilon="0.1", lower="0", upper="9999")
     page = text_of(settled(client, asked.query))
     confirm(client, asked)
     outcome(client, asked=asked)
     stated = client.get("/release/r1/json").json()["provenance"]["expected"]
-    assert f"misses its place by about {stated['rank_errors'][0]:.1f} of 2,000" in page
+    told = re.search(r"by about ([\d.]+) of 2,000 records.* by at most ([\d.]+),", page)
+    assert told
+    shown = [float(f"{float(error):.2g}") for error in told.groups()]
+    assert shown == [stated["rank_errors"][0], stated["rank_errors_95"][0]]
     assert "95 of 100 releases" in page
     assert "In values" in page
 
@@ -72,7 +76,12 @@ def test_a_plan_tells_what_a_release_states(client: TestClient, folder: Path) ->
 def test_a_plan_of_few_records_warns(client: TestClient, folder: Path) -> None:
     pl.DataFrame({"x": range(30)}).write_parquet(folder / "x.parquet")
     asked = Asked(data="x.parquet", column="x", epsilon="0.01", lower="0", upper="1000000")
-    assert "Answers may lie far outside the data" in text_of(settled(client, asked.query))
+    page = text_of(settled(client, asked.query))
+    confirm(client, asked)
+    outcome(client, asked=asked)
+    warnings = client.get("/release/r1/json").json()["provenance"]["warnings"]
+    assert warnings
+    assert " ".join(warnings) in page
 
 
 def test_all_mechanisms_can_be_compared_and_the_estimate_be_stopped(client: TestClient) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpquantiles.grid import UniformGrid
+from dpquantiles.grid import EveryStep, UniformGrid
 from dpquantiles.kernels import cells
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.mechanisms import MECHANISMS, adaptive_tree, slice_quantiles
@@ -126,7 +126,7 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)
         return np.where(cut, 1 - margins, -margins)
 
-    rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate))
+    rule = Watched(*adaptive_tree.rule(size, mechanism.cells, rate, EveryStep(points)))
     outcomes, logs, counts = list[tuple[int, ...]](), list[float](), list[TreeCounts]()
     while True:
         grown = cells.grown(lambda steps: view.ranks(steps)[0], points, rule, noise)

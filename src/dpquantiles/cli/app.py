@@ -119,7 +119,8 @@ def _as_typed(message: str) -> str:
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
     message = re.sub(r"\bneeds by\b", "needs --by", message)
     message = re.sub(r"\brequest_id\b", "request-id", message)
-    message = re.sub(r"\bmin_size\b", "min-size", message)
+    message = re.sub(r"\b(min|value|rank)_(size|error)\b", r"\1-\2", message)
+    message = message.replace("spread=(low, high)", "--spread LOW:HIGH")
     return re.sub(r"\bmax_rows_per_unit(?:=(\d+))?", _rows_option, message)
 
 

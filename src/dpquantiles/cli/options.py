@@ -149,7 +149,7 @@ Missing = Annotated[
     option(
         "--missing",
         "POLICY",
-        "What becomes of missing values: drop (the default), or lower, upper or a value, which "
+        "How missing values count: drop (the default) leaves them out; or lower, upper or a value "
         "stands in for them.",
         DATA,
         MISSING_POLICIES,

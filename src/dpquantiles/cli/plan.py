@@ -1,5 +1,6 @@
 """`dpquantiles plan`: the accuracy of a release, and the epsilon that is enough."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,16 +9,25 @@ from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
-from dpquantiles.planner.choice import AUTO, answers, choose
+from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
-from dpquantiles.planner.plans import Plan, planned
-from dpquantiles.planner.reference import SHAPES, reference
+from dpquantiles.planner.plans import Plan
+from dpquantiles.planner.plans import plan as planned
+from dpquantiles.planner.reference import SHAPES
 from dpquantiles.present import plans
-from dpquantiles.privacy import Neighbors
-from dpquantiles.written import stated_grid, value
+from dpquantiles.written import distance, stated_grid, value
 
-Size = Annotated[str, option("--size", "N", "How many records: 10000, 1e6.", options.DATA)]
+Size = Annotated[
+    str,
+    option(
+        "--size",
+        "N",
+        "How many records count: 10000, 1e6. With groups, those of one group; with units, the "
+        "number of units, times the rows that count of each.",
+        options.DATA,
+    ),
+]
 Data = Annotated[
     str,
     option(
@@ -33,7 +43,7 @@ Spread = Annotated[
     option(
         "--spread",
         "SHARE",
-        "Over which part of the bounds they lie: a fraction, or LOW:HIGH. Default: half.",
+        "Where the records lie: LOW:HIGH, or a fraction of the bounds. Default: half of them.",
         options.DATA,
     ),
 ]
@@ -57,6 +67,16 @@ RankError = Annotated[
         options.PRIVACY,
     ),
 ]
+ErrorInValues = Annotated[
+    str | None,
+    option(
+        "--value-error",
+        "DISTANCE",
+        "The same with a 95 % error in values, such as 500 or 7d, for records evenly spread over "
+        "--spread LOW:HIGH.",
+        options.PRIVACY,
+    ),
+]
 Plot = Annotated[
     Path | None,
     option("--plot", "FILE", "Draw error against epsilon to this SVG file.", options.OUTPUT),
@@ -70,6 +90,7 @@ def plan(
     delta: options.Delta = None,
     rho: options.Rho = None,
     rank_error: RankError = None,
+    value_error: ErrorInValues = None,
     bounds: options.Bounds = None,
     resolution: options.Resolution = None,
     type: options.Type = None,
@@ -79,13 +100,15 @@ def plan(
     source: Where = "memory",
     intervals: options.Intervals = None,
     intervals_of: options.IntervalsOf = "data",
+    max_rows_per_unit: options.MaxRowsPerUnit = None,
     plot: Plot = None,
     format: options.PlainFormat = "text",
     quiet: options.Quiet = False,
 ) -> None:
     """Show how accurate a release will be; reads no data and spends nothing.
 
-    Example: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120
+    Examples: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120; or, for the
+    epsilon that is enough: dpquantiles plan --size 1e6 -q median --value-error 500 --spread 0:90000
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)
@@ -93,16 +116,16 @@ def plan(
     n = require.count(minimum=1, size=written.whole("size", size))
     grid = stated_grid(type, bounds, resolution)
     part = None if spread is None else _spread(spread, grid)
-    if rank_error is not None:
-        epsilon = _enough(
-            rank_error, epsilon, rho, delta, quantiles, n, grid, neighbors, data, part, source
-        )
-    budget = written.budget(epsilon, delta, rho, neighbors)
     beside = written.intervals(intervals, intervals_of)
-    place = require.choice(READING, source=source)
-    chosen = choose(budget, answers(quantiles, beside), n, grid, place)
-    result = planned(budget, quantiles, reference(data, n, grid, part), n, beside, chosen=chosen)
-    show(result, plot, format=format)
+    rows = written.whole("max_rows_per_unit", max_rows_per_unit or "1")
+    asked: dict[str, Any] = {"size": n, "q": quantiles, "grid": grid, "data": data, "spread": part}
+    asked |= {"neighbors": neighbors, "intervals": beside, "max_rows_per_unit": rows}
+    asked["source"] = require.choice(READING, source=source)
+    errors = {"rank_error": rank_error, "value_error": value_error}
+    epsilon = _enough(errors, (epsilon, rho), delta, asked) or epsilon
+    budget = written.budget(epsilon, delta, rho, neighbors)
+    amounts = {name: getattr(budget, name) for name in budget.numbers}
+    show(planned(**amounts, **asked), plot, format=format)
 
 
 def show(
@@ -134,31 +157,27 @@ def _spread(text: str, grid: Grid) -> Any:
 
 
 def _enough(
-    rank_error: str,
-    epsilon: str | None,
-    rho: str | None,
+    errors: Mapping[str, str | None],
+    budgets: Iterable[str | None],
     delta: str | None,
-    q: tuple[float, ...],
-    size: int,
-    grid: Grid,
-    neighbors: str,
-    data: str,
-    spread: Any,
-    source: str,
-) -> str:
-    """The smallest epsilon that is enough, as text; a note says it."""
-    if epsilon is not None or rho is not None:
-        raise InvalidValue("rank-error must stand in place of epsilon and rho, got both")
-    enough = epsilon_for(
-        rank_error=written.number("rank_error", rank_error, "0.01"),
-        size=size,
-        q=q,
-        delta=None if delta is None else written.number("delta", delta, "1e-6"),
-        grid=grid,
-        neighbors=require.choice(Neighbors, neighbors=neighbors),
-        data=require.choice(SHAPES, data=data),
-        spread=spread,
-        source=require.choice(READING, source=source),
-    )
-    screen.note(f"epsilon = {enough:g} is the smallest with a 95 % rank error of {rank_error}")
+    asked: Mapping[str, Any],
+) -> str | None:
+    """The smallest epsilon for an error, as text; a note says it. None if no error is stated."""
+    stated = {name: error for name, error in errors.items() if error is not None}
+    if not stated:
+        return None
+    if len(stated) > 1 or any(budget is not None for budget in budgets):
+        raise InvalidValue(
+            f"{next(iter(stated)).replace('_', '-')} must stand in place of epsilon, rho and other "
+            "errors, got several of them"
+        )
+    ((name, text),) = stated.items()
+    if name == "value_error":
+        error: Any = {name: distance(text, asked["grid"].kind, "value-error")}
+    else:
+        error = {name: written.number(name, text, "0.01")}
+    small = None if delta is None else written.number("delta", delta, "1e-6")
+    enough = epsilon_for(**error, delta=small, **asked)
+    what = name.replace("_", " ")
+    screen.note(f"epsilon = {enough:g} is the smallest with a 95 % {what} of {text}")
     return f"{enough:.17g}"

@@ -1,11 +1,16 @@
 """`dpquantiles release`: private quantiles of one column of files or of a query."""
 
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
+from rich.console import Console
+from rich.filesize import decimal as shown_bytes
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
 from dpquantiles import entropy, written
-from dpquantiles.cli import csv_options, destinations, options, progress, screen
+from dpquantiles.cli import csv_options, destinations, options, screen
 from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
@@ -20,6 +25,9 @@ from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
 from dpquantiles.sources.named import Dialect, Named
 from dpquantiles.sources.source import Opened
+
+DELAY, PERIOD = 1.0, 0.1
+"""The seconds before the bar appears, and between two updates."""
 
 
 def release(
@@ -147,5 +155,51 @@ def _reading(opened: Opened, data: Named, source: Piped | None) -> Iterator[None
     if source is not None:
         source.read_rest()
     percent = None if opened.table is None else opened.table.percent
-    with progress.reading(percent, data.size().bytes):
+    with scanning(percent, data.size().bytes):
         yield
+
+
+@contextmanager
+def scanning(percent: Callable[[], float] | None, size: int | None) -> Iterator[None]:
+    """While the block runs, show a bar that moves, whether or not an engine says how far it is.
+
+    It counts bytes if their number is known.
+    """
+    if not screen.shows_progress():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(percent, size, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(percent: Callable[[], float] | None, size: int | None, done: threading.Event) -> None:
+    if done.wait(DELAY):
+        return
+    text = (TextColumn("{task.description}"), TextColumn("{task.fields[amount]}"))
+    columns = (text[0], BarColumn(), text[1], TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        scans, last = 1, 0.0
+        bar.add_task("reading", total=None, amount="")
+        while not done.wait(PERIOD):
+            part = min(max(percent(), 0.0), 100.0) if percent else 0.0
+            if part < last:  # an engine that scans again starts again
+                scans, last = scans + 1, 0.0
+            last = max(last, part)
+            _show(bar, part, size, scans)
+
+
+def _show(bar: Progress, part: float, size: int | None, scans: int) -> None:
+    """One state of the bar; it swings to and fro while its engine says nothing."""
+    task = bar.tasks[0]
+    task.total = 100.0 if part else None
+    amount = f"{part:.0f} %"
+    if size:
+        amount = f"{shown_bytes(int(part * size / 100))} of {shown_bytes(size)}"
+    words = "reading" if scans == 1 else f"reading, scan {scans}"
+    bar.update(task.id, completed=part, description=words, amount=amount if part else "")

@@ -10,7 +10,7 @@ from dpquantiles.grid.family import GridFamily, finest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.ruler import Ruler, decimal, open_base, ruler_of
+from dpquantiles.grid.ruler import EveryStep, Ruler, decimal, open_base, ruler_of
 from dpquantiles.grid.typed import (
     TypedGrid,
     default_grid,
@@ -23,6 +23,7 @@ from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
 __all__ = [
     "FINEST",
     "MOST_STEPS",
+    "EveryStep",
     "FloatGrid",
     "Grid",
     "GridFamily",

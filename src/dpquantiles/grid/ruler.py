@@ -8,8 +8,9 @@ cuts, and data of any usual size are reached with few cuts, while all doubles wo
 Where there are bounds, every step is a mark. A ruler is public.
 """
 
+import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 DIGITS = 3
-"""Numbers with so many significant digits are blocks."""
+"""Numbers with so many significant digits are blocks, and the halves between those that begin with
+one, where gaps are wide."""
 
-WIDTH = 4**15
-"""Marks are so fine that they tell apart what differs in the twelfth digit."""
+WIDTH = 4**23
+"""Marks are so fine that they tell all doubles of usual size apart."""
 
 POWERS = range(-8, 13)
 """These powers of ten times a number of so many digits are blocks, if numbers are real. Smaller and
@@ -46,14 +48,11 @@ class Ruler:
     starts: Ints
     """The first step of each block, and the end of the last."""
     width: int
-    """How many marks a block has."""
+    """How many marks a block has: a power of four."""
     free: int
     """How often trees cut everything without a look at the records."""
-
-    @classmethod
-    def plain(cls, points: int) -> "Ruler":
-        """The ruler on which every step is a mark."""
-        return cls(np.array([0, points]), points, 1)
+    way: int = 0
+    """How often trees must cut after that to reach a block."""
 
     @property
     def size(self) -> int:
@@ -61,22 +60,43 @@ class Ruler:
         return (len(self.starts) - 1) * self.width
 
     def steps(self, marks: Ints) -> Ints:
-        """The first step at or behind each mark; the end of the grid for `size`."""
+        """The first step of each mark, floor(steps of its block * mark / width) behind the block.
+
+        The product may need more than 64 bits, so both factors are halved.
+        """
         block, mark = np.divmod(np.asarray(marks, dtype=np.int64), self.width)
-        start = self.starts[block]
-        # Whole steps per mark, and the rest apart, so that 64 bits suffice.
-        whole, rest = np.divmod(np.append(np.diff(self.starts), 0)[block], self.width)
-        return np.asarray(start + whole * mark + rest * mark // self.width)
+        half = math.isqrt(self.width)
+        (high, low), (upper, lower) = (
+            np.divmod(factor, half) for factor in (self._lengths[block], mark)
+        )
+        carried = (high * lower + low * upper + low * lower // half) // half
+        return np.asarray(self.starts[block] + high * upper + carried)
+
+    @cached_property
+    def _lengths(self) -> Ints:
+        """How many steps each block has, and none behind the last one."""
+        return np.append(np.diff(self.starts), 0)
 
     def single(self, first: Ints, end: Ints) -> NDArray[np.bool_]:
         """Whether several marks have at most one step between them."""
         return np.asarray((self.steps(end) - self.steps(first) <= 1) & (end - first > 1))
 
 
+class EveryStep(Ruler):
+    """The ruler on which every step is a mark."""
+
+    def __init__(self, points: int) -> None:
+        super().__init__(np.array([0, points]), points, 1)
+
+    def steps(self, marks: Ints) -> Ints:
+        """The marks themselves."""
+        return marks
+
+
 def ruler_of(grid: Grid) -> Ruler:
     """The ruler of a grid, which follows from public numbers."""
     base = open_base(grid)
-    return Ruler.plain(grid.size) if base is None else _decimal(base)
+    return EveryStep(grid.size) if base is None else _decimal(base)
 
 
 def open_base(grid: Grid) -> FloatGrid | None:
@@ -90,11 +110,15 @@ def _decimal(base: FloatGrid) -> Ruler:
     """The ruler over all numbers."""
     powers = range(LAST_DECADE - DIGITS + 2) if base.integral else POWERS
     heads = np.arange(10 ** (DIGITS - 1), 10**DIGITS)
-    above = np.concatenate([decimal(heads, power) for power in powers])
+    above = np.concatenate(
+        [decimal(heads, power) for power in powers]
+        + [decimal(10 * heads[: heads[0]] + 5, power - 1) for power in powers[1:]]
+    )
     small = np.arange(10 ** (DIGITS - 1)) if base.integral else np.zeros(1)
     points = base.encode(np.concatenate([-above, -small, small, above]))
     starts = np.unique(np.concatenate([[0], points, points + 1, [base.size]]))
-    return Ruler(starts, WIDTH, FREE_INTEGERS if base.integral else FREE_REALS)
+    free = FREE_INTEGERS if base.integral else FREE_REALS
+    return Ruler(starts, WIDTH, free, math.ceil(math.log(len(starts), 4)) - free)
 
 
 def decimal(numbers: NDArray[Any], power: int) -> Floats:

@@ -56,11 +56,21 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
     """The family of grids of a type; with both bounds and a resolution, or two values, one grid."""
     if isinstance(kind, DecimalUnits) and resolution is not None:
         kind = DecimalUnits(places_of(resolution))
+    for bound in bounds or ():
+        kind.number(bound, "bounds")
+    if resolution is not None:
+        kind.step(resolution, "resolution")
     limits = kind.limits if kind == BOOLEAN else None
     lower, upper = bounds or limits or (None, None)
     if lower is not None and (resolution is not None or limits is not None):
-        return UniformGrid(lower, upper, resolution, kind, step_name="resolution")
+        return _uniform(kind, lower, upper, resolution)
     return family_of(kind, bounds, resolution)
+
+
+@lru_cache(maxsize=128, typed=True)
+def _uniform(kind: Kind, lower: Any, upper: Any, resolution: Any) -> UniformGrid:
+    """Cached, because exact fractions are slower than a small draw."""
+    return UniformGrid(lower, upper, resolution, kind, step_name="resolution")
 
 
 @dataclass(frozen=True)

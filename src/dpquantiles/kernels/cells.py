@@ -116,13 +116,20 @@ def counted(
     found = [np.array([0, points])]
     for depth in range(1, levels + 1):
         width = BRANCHING ** (levels - depth)
-        start = (start[:, None] + width * np.arange(BRANCHING)).ravel()
-        start = start[start < points]
+        which, part = _inside(start, width, points)
+        start = start[which] + width * part
         found.append(start)
         end = _ends(start, width, points)
         least, most = rough(start), rough(end)
         start = start[rule.heavy(most[1] - least[0], depth) & ~final(start, end)]
     return np.unique(np.concatenate(found))
+
+
+def _inside(start: Ints, width: int, points: int) -> tuple[Ints, Ints]:
+    """The cells and the numbers of their parts of this width that begin before the last step."""
+    last = np.minimum((points - 1 - start) // width, BRANCHING - 1)
+    which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
+    return which, part
 
 
 def _ends(start: Ints, width: int, points: int) -> Ints:
@@ -136,8 +143,8 @@ def _chosen(cells: Cells, which: NDArray[np.bool_] | Ints) -> Cells:
 
 def _parts(cells: Cells, width: int, points: int, below: Callable[[Ints], Ints]) -> Cells:
     """The parts of cells that have been cut; parts beyond the last step are left out."""
-    last = np.minimum((points - 1 - cells.start) // width, BRANCHING - 1)
-    which, part = np.nonzero(np.arange(BRANCHING) <= last[:, None])
+    which, part = _inside(cells.start, width, points)
+    last = np.bincount(which, minlength=len(cells.start)) - 1
     start, lower = cells.start[which] + width * part, cells.below[which]
     lower[part > 0] = below(start[part > 0])
     # A part ends where the next one begins; the last part ends with its cell.

@@ -45,52 +45,70 @@ class OpenGaps:
         most = max(row - first for row, first in enumerate(self._first))
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
         self._answers = np.arange(1.0, most + 1).reshape(most, *(1 for _ in batch), 1)
-        self._growth = np.empty((most, *grids, strip))
+        self._growth = np.zeros((most, *grids, strip))
         self._open = np.zeros((len(targets) if most else 0, *batch, strip))
         self._offset = 0
 
-    def step(self, row: int, once: Floats, free: Floats, shrink: Floats | None = None) -> Floats:
-        """Add an answer to all open gaps; return the mass of gaps entered before step `row`.
+    def step(
+        self,
+        row: int,
+        cells: slice,
+        once: Floats,
+        free: Floats,
+        repeated: Floats,
+        shrink: Floats | None = None,
+    ) -> None:
+        """Add an answer to all open gaps; `repeated` gets the mass of those entered before `row`.
 
-        `free` has the number of points of the gap at each cell of the step's axis, and `once` the
-        mass of the vectors that enter it now. Earlier mass is multiplied by the factors `shrink`.
+        `cells` are those of the step's axis that lie on the data. By cell, `free` has the number of
+        points of the gap and `once` the mass of the vectors that enter it now, which may be of only
+        the first passes of a batch. Earlier mass is multiplied by the factors `shrink`.
         """
-        length = self._length
-        repeated = np.full_like(once, self._decay.algebra.zero)
+        first, (*batch, width) = self._first[row], once.shape
+        passes = tuple(map(slice, batch))
+        advance = self._length
+        if first < row:
+            advance = int(self._targets[row] - self._targets[row - 1])
+        kept = min(max(0, self._length - advance - cells.start), width)
+        repeated[..., kept:] = self._decay.algebra.zero
         if not len(self._open):
-            return repeated
-        first = self._first[row]
-        advance = int(self._targets[row] - self._targets[row - 1]) if first < row else length
+            return
         self._move(row, advance)
-        fresh = slice(self._offset + length - advance, self._offset + length)
-        self._growth[..., fresh] = self._one_more(free[..., length - advance :])
-        fade = self._decay.fall[advance]
+        offset, fade = self._offset + cells.start, self._decay.fall[advance]
+        self._growth[..., offset + kept : offset + width] = self._one_more(free[..., kept:])
         if shrink is not None:
             fade = self._decay.algebra.times(fade, shrink)
-        for start in range(0, length - advance, CELLS):
-            stop = min(start + CELLS, length - advance)
+        for start in range(0, kept, CELLS):
+            stop = min(start + CELLS, kept)
             # Rows whose axis ends before these cells have no mass here.
-            reached = self._targets[row] - length + start
+            reached = self._targets[row] - self._length + cells.start + start
             low = int(self._targets.searchsorted(reached, side="right")) if start else first
-            ranks = slice(self._offset + start, self._offset + stop)
-            open_mass = self._open[low:row, ..., ranks]
-            open_mass *= self._growth[row - low - 1 :: -1, ..., ranks]
-            repeated[..., start:stop] = self._faded(open_mass, ranks, fade, once[..., start:stop])
-        self._enter(row, slice(self._offset, self._offset + length), advance, once)
-        return repeated
+            ranks = slice(offset + start, offset + stop)
+            growth = self._growth[row - low - 1 :: -1, ..., ranks]
+            here, masses = (*passes, ranks), (once[..., start:stop], repeated[..., start:stop])
+            self._grow(self._open[(slice(low, row), *here)], growth, fade, here, *masses)
+        self._enter(row, (*passes, slice(offset, offset + width)), kept, once)
 
     def _one_more(self, free: Floats) -> Floats:
         """Row a - 1 has the growth in the number of vectors when one answer joins a others."""
         return np.asarray((free + self._answers) / (self._answers + 1.0))
 
-    def _faded(self, open_mass: Floats, ranks: slice, fade: Floats, once: Floats) -> Floats:  # noqa: ARG002
-        """Let open gaps fade over an advance of the targets, and return their mass by rank."""
-        open_mass *= fade
-        return np.asarray(np.add.reduce(open_mass))
+    def _grow(
+        self,
+        open_mass: Floats,
+        growth: Floats,
+        fade: Floats,
+        here: tuple[slice, ...],  # noqa: ARG002
+        once: Floats,  # noqa: ARG002
+        repeated: Floats,
+    ) -> None:
+        """Let open gaps grow by an answer and fade over an advance; their mass is `repeated`."""
+        open_mass *= growth * fade
+        np.add.reduce(open_mass, axis=0, out=repeated)
 
-    def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:  # noqa: ARG002
-        """Store the mass that enters at a step."""
-        self._open[row, ..., ranks] = once
+    def _enter(self, row: int, here: tuple[slice, ...], kept: int, once: Floats) -> None:  # noqa: ARG002
+        """Store the mass that enters at a step; `kept` cells were on the axis before."""
+        self._open[row][here] = once
 
     def _move(self, row: int, advance: int) -> None:
         """Move the axis along the strip; at the strip's end, shared ranks move to its start."""
@@ -122,21 +140,29 @@ class ScaledGaps(OpenGaps):
         grids: tuple[int, ...] = (),
     ) -> None:
         super().__init__(targets, length, decay, batch, grids)
-        self._log_scale = np.empty(self._open.shape[1:])
+        self._log_scale = np.zeros(self._open.shape[1:])
 
-    def _faded(self, open_mass: Floats, ranks: slice, fade: Floats, once: Floats) -> Floats:
-        faded = self._log_scale[..., ranks] + fade
-        mass = faded + np.log(np.add.reduce(open_mass))
-        self._log_scale[..., ranks] = _scale(np.logaddexp(once, mass))
+    def _grow(
+        self,
+        open_mass: Floats,
+        growth: Floats,
+        fade: Floats,
+        here: tuple[slice, ...],
+        once: Floats,
+        repeated: Floats,
+    ) -> None:
+        open_mass *= growth
+        faded = self._log_scale[here] + fade
+        repeated[:] = faded + np.log(np.add.reduce(open_mass))
+        self._log_scale[here] = _scale(np.logaddexp(once, repeated))
         # Where there was no mass, the old unit is arbitrary, and may be far from the new one.
-        kept = np.where(mass > -np.inf, faded - self._log_scale[..., ranks], 0.0)
+        kept = np.where(repeated > -np.inf, faded - self._log_scale[here], 0.0)
         open_mass *= np.exp(kept)
-        return np.asarray(mass)
 
-    def _enter(self, row: int, ranks: slice, advance: int, once: Floats) -> None:
-        fresh = slice(ranks.stop - advance, ranks.stop)
-        self._log_scale[..., fresh] = _scale(once[..., self._length - advance :])
-        self._open[row, ..., ranks] = np.exp(once - self._log_scale[..., ranks])
+    def _enter(self, row: int, here: tuple[slice, ...], kept: int, once: Floats) -> None:
+        scale = self._log_scale[here]
+        scale[..., kept:] = _scale(once[..., kept:])
+        super()._enter(row, here, kept, np.exp(once - scale))
 
     def _move(self, row: int, advance: int) -> None:
         shared = slice(self._offset + advance, self._offset + self._length)

@@ -6,7 +6,9 @@ step k. A draw walks back from the last answer to the first. Equation numbers ar
 `mechanisms/joint_exp.md`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +48,16 @@ class Axes:
     """For cuts between neighboring records of all axes, which may overlap."""
     offsets: list[int]
     """Where the axis of every step begins among these cuts."""
+    data: range
+    """The cuts that have a record beside them."""
     end: End
 
-    def at(self, row: int) -> Places:
-        """What lies at the cells of step row + 1."""
-        offset = self.offsets[row]
-        return self.places.at(slice(offset, offset + self.length))
+    @cached_property
+    def cells(self) -> list[slice]:
+        """The cells of every step that lie on the data, or one cell."""
+        firsts = [max(0, self.data.start - offset) for offset in self.offsets]
+        stops = [min(self.length, self.data.stop - offset) for offset in self.offsets]
+        return [slice(a, max(a + 1, b)) for a, b in zip(firsts, stops, strict=True)]
 
     @property
     def advances(self) -> list[int]:
@@ -62,18 +68,55 @@ class Axes:
         moves = np.diff(self.targets, prepend=self.targets[0] - self.length)
         return [min(move, self.length) for move in moves.tolist()]
 
+    def steps(self, algebra: Algebra) -> Iterator["Step"]:
+        """All steps."""
+        numbers = np.array(self.places[1:], dtype=np.float64)
+        free, factors = numbers[0], algebra.number(numbers)
+        reach = self.length
+        for row, (cells, advance) in enumerate(zip(self.cells, self.advances, strict=True)):
+            here = slice(self.offsets[row] + cells.start, self.offsets[row] + cells.stop)
+            sources = slice(cells.start, reach)
+            yield Step(row, advance, cells, sources, free[..., here], factors[..., here])
+            reach = cells.stop
+
+
+class Factors(NamedTuple):
+    """By cut, the factors of masses by where the answer lies: in the gap, or at an atom."""
+
+    gap: Floats
+    ends: Floats
+    begins: Floats
+    interior: Floats
+
+
+class Step(NamedTuple):
+    """One step of a pass."""
+
+    row: int
+    """Answer row + 1 is placed."""
+    advance: int
+    cells: slice
+    """Where its masses can be."""
+    sources: slice
+    """Where the masses can be that they come from; as far as there are cells before or at these."""
+    free: Floats
+    """The points of the gaps at its cells."""
+    factors: Floats
+    """The rows of `Factors`, for its cells."""
+    shrink: Floats | None = None
+    """A factor for the mass of open gaps, which are from even earlier steps."""
+
 
 def forward(axes: Axes, decay: Decay) -> Masses:
     """All masses, by equations (6) to (8)."""
     algebra = decay.algebra
-    shape = len(axes.targets) + 1, axes.length
-    masses = Masses(*(np.full(shape, algebra.zero) for _ in Masses._fields))
-    masses.total[0, -axes.start] = algebra.one
+    shape = len(Masses._fields), len(axes.targets) + 1, axes.length
+    masses = np.full(shape, algebra.zero)
+    masses[0, 0, -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay)
-    for row, advance in enumerate(axes.advances):
-        before, after = (Masses(*(mass[k] for mass in masses)) for k in (row, row + 1))
-        step(row, axes.at(row), advance, before, after, gaps, decay)
-    return masses
+    for step in axes.steps(algebra):
+        advance(step, masses[:2, step.row], masses[:, step.row + 1], gaps, decay)
+    return Masses(*masses)
 
 
 def ends(axes: Axes, decay: Decay, count: int) -> Floats:
@@ -82,46 +125,29 @@ def ends(axes: Axes, decay: Decay, count: int) -> Floats:
     return decay.algebra.factor(decay.rate * axes.end.cost(errors, count))
 
 
-def step(
-    row: int,
-    places: Places,
-    advance: int,
-    before: Masses,
-    after: Masses,
-    gaps: OpenGaps,
-    decay: Decay,
-    shrink: Floats | None = None,
-    beyond: Ints | None = None,
-) -> None:
-    """The masses of step row + 1, from those of the step before; `upper` and `lower` are empty.
+def advance(step: Step, before: Floats, after: Floats, gaps: OpenGaps, decay: Decay) -> None:
+    """The masses after a step, from those before it; a batch of passes has more axes.
 
-    A batch of passes has more axes in front. Open gaps, which are from even earlier steps, are
-    multiplied by the factors `shrink`. `beyond` says how many cells each cell is beyond a cut: then
-    the answer is above the cut, or the atom that begins there.
+    The first axis has the masses by name: of those before, only the first two matter.
     """
-    algebra = decay.algebra
-    if beyond is not None:
-        places = places._replace(
-            ends=places.ends & (beyond > 0),
-            begins=places.begins & (beyond >= 0),
-            interior=places.interior & (beyond > 0),
-        )
-    down = _reach_down(before.total, before.upper, advance, decay)
-    up = scans.prefix(before.total, decay)
-    np.copyto(after.upper, down, where=places.ends)
-    np.copyto(after.lower, up, where=places.begins)
-    after.entering[:] = down
-    algebra.add(
-        down[..., 1:], algebra.times(up[..., :-1], decay.fall[1]), out=after.entering[..., 1:]
-    )
-    if beyond is not None:
-        after.entering[beyond <= 0] = algebra.zero
-    free = places.free.astype(np.float64)
-    once = algebra.times(after.entering, algebra.number(free))
-    after.repeated[:] = gaps.step(row, once, free, shrink)
-    atoms = algebra.add(after.upper, after.lower)
-    algebra.add(atoms, algebra.add(once, after.repeated), out=after.total)
-    np.copyto(after.total, before.total, where=places.interior)
+    algebra, cells, width = decay.algebra, step.cells, step.free.shape[-1]
+    (total, upper), factors = before[..., step.sources], Factors(*step.factors)
+    made = Masses(*after[..., cells])
+    down = _reach_down(total, upper, step.advance, decay)[..., :width]
+    up = scans.prefix(total, decay)[..., :width]
+    made.entering[..., 0] = algebra.zero
+    algebra.times(up[..., :-1], decay.fall[1], out=made.entering[..., 1:])
+    algebra.add(down, made.entering, out=made.entering)
+    algebra.times(down, factors.ends, out=made.upper)
+    algebra.times(up, factors.begins, out=made.lower)
+    once = algebra.times(made.entering, factors.gap)
+    gaps.step(step.row, cells, once, step.free, made.repeated, step.shrink)
+    algebra.add(made.upper, made.lower, out=made.total)
+    algebra.add(once, made.repeated, out=once)
+    algebra.add(made.total, once, out=made.total)
+    # At a cut inside an atom there is no mass yet: the answer stays at its error.
+    algebra.times(total[..., :width], factors.interior, out=once)
+    algebra.add(made.total, once, out=made.total)
 
 
 def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Floats:
@@ -129,7 +155,7 @@ def _reach_down(before: Floats, atoms: Floats, advance: int, decay: Decay) -> Fl
     algebra = decay.algebra
     reached = scans.window(before, advance, decay)
     kept = reached.shape[-1] - advance
-    if kept:
+    if kept > 0:
         same_rank = algebra.times(atoms[..., advance:], decay.fall[advance])
         algebra.add(reached[..., :kept], same_rank, out=reached[..., :kept])
     return reached

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpquantiles.entropy import Bits
-from dpquantiles.kernels import draws, many_draws
+from dpquantiles.kernels import many_draws
 from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.many_draws import Bools, Ints
 from dpquantiles.kernels.many_forward import Columns, Factors, Step
@@ -65,13 +65,11 @@ class Walks:
         in_gap = standing[who] == GAP
         gap, low, points = who[in_gap], low[in_gap], free[in_gap]
         count = self._copies(k, gap, rank[gap], points)
-        alone = count == 1
-        answers[k - 1, gap[alone]] = low[alone] + many_draws.below(self.bits, points[alone])
-        for i in np.flatnonzero(~alone).tolist():
-            copies, walk = int(count[i]), int(gap[i])
-            offsets = draws.sorted_with_repeats(self.bits, int(points[i]), copies)
-            answers[k - copies : k, walk] = low[i] + np.array(offsets)
-            first[walk] = k - copies + 1
+        for copies in np.unique(count).tolist():
+            same = count == copies
+            offsets = many_draws.sorted_with_repeats(self.bits, points[same], copies)
+            answers[k - copies : k, gap[same]] = low[same] + offsets
+            first[gap[same]] = k - copies + 1
 
     def _standing(self, k: int, who: Ints, rank: Ints) -> Ints:
         """Where the k-th answers lie, given the ranks of their cuts."""

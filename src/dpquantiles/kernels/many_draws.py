@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 WORD_RANGE = 2.0**64
+WIDE = 2**62
+"""Sums of more choices than this and a number of answers could overflow."""
 
 
 def words(bits: Bits, count: int) -> NDArray[np.uint64]:
@@ -80,7 +82,9 @@ def weighted(bits: Bits, weights: Floats) -> Ints:
 
 def below(bits: Bits, bounds: Ints) -> Ints:
     """Uniform integers in 0 .. bound-1 for every bound, by rejection."""
-    spare = np.array([64 - (bound - 1).bit_length() for bound in bounds.tolist()], dtype=np.uint64)
+    # The bits of bound - 1, or one more where the double nearest to it is a power of two.
+    length = np.minimum(np.frexp((bounds - 1).astype(np.float64))[1], 63)
+    spare = (64 - length).astype(np.uint64)
     integers = np.zeros(len(bounds), dtype=np.int64)
     left = np.arange(len(bounds))
     while len(left):
@@ -89,3 +93,19 @@ def below(bits: Bits, bounds: Ints) -> Ints:
         integers[left] = drawn.astype(np.int64)
         left = left[integers[left] >= bounds[left]]
     return integers
+
+
+def sorted_with_repeats(bits: Bits, choices: Ints, count: int) -> Ints:
+    """In every column, a uniform nondecreasing vector of `count` integers in 0 .. choices-1.
+
+    The method is that of `draws.sorted_with_repeats`.
+    """
+    if len(choices) and int(choices.max()) > WIDE:
+        each = [draws.sorted_with_repeats(bits, wide, count) for wide in choices.tolist()]
+        return np.array(each, dtype=np.int64).T
+    chosen = np.empty((count, len(choices)), dtype=np.int64)
+    for place in range(count):
+        top = choices - 1 + place
+        candidate = below(bits, top + 1)
+        chosen[place] = np.where((chosen[:place] == candidate).any(axis=0), top, candidate)
+    return np.sort(chosen, axis=0) - np.arange(count)[:, None]

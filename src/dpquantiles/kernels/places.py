@@ -5,14 +5,17 @@ records on it. Kernels work on these places, so they need not know how records w
 grid. What lies beyond all records is the `End`.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.kernels.algebra import Floats
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 class Places(NamedTuple):
@@ -59,12 +62,9 @@ class Places(NamedTuple):
             interior=~apart & on_point,
         )
 
-    def at(self, cells: slice) -> "Places":
-        """The same for some cells of the last axis."""
-        return Places(*(array[..., cells] for array in self))
 
-
-class End(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class End:
     """How paths end: some answers may lie beyond all records, and then the data end."""
 
     surplus: int | Ints
@@ -74,11 +74,11 @@ class End(NamedTuple):
     tops: Floats
     """By step, the least error of an answer beyond all records; inf if there can be none."""
 
-    @property
+    @cached_property
     def counts(self) -> list[int]:
         """How many answers may lie on the grid, if all others lie beyond all records."""
-        m = len(self.tops)
-        return [*(count for count in range(m) if np.isfinite(self.tops[count]).any()), m]
+        beyond = np.isfinite(self.tops).reshape(len(self.tops), -1).any(axis=1)
+        return [*np.flatnonzero(beyond).tolist(), len(self.tops)]
 
     def cost(self, errors: int | Ints, count: int) -> Floats:
         """The cost of the way from cut `count`, the last on the grid, to the end of the data."""

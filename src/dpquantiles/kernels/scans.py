@@ -18,6 +18,9 @@ from dpquantiles.kernels.algebra import LOGARITHMIC_RUN, Algebra, Floats
 ROUNDING = 2.0**-52
 """Twice the unit roundoff, to allow for functions that are not correctly rounded."""
 
+SHORT_WINDOW = 128
+"""Up to this width, sums over windows are joined from shorter ones, because that is faster."""
+
 TOSSES = 16
 """More than the number of operations in one choice: two coins, or one share of a sum."""
 
@@ -89,43 +92,55 @@ def suffix(mass: Floats, decay: Decay) -> Floats:
 
 
 def window(mass: Floats, width: int, decay: Decay) -> Floats:
-    """sum_{i <= j < i + width} mass[..., j] s**(j - i)  along the last axis.
+    """sum_{i <= j < i + width} mass[..., j] s**(j - i)  along the last axis."""
+    if width >= mass.shape[-1]:
+        return suffix(mass, decay)
+    if width <= SHORT_WINDOW:
+        return _joined_windows(mass, width, decay)
+    return _tails_and_heads(mass, width, decay)
 
-    The axis is cut into blocks as long as the window. Then every window is the tail of one block
-    and the head of the next, so two scans replace a difference of prefix sums.
+
+def _joined_windows(mass: Floats, width: int, decay: Decay) -> Floats:
+    """Windows of lengths a and b combine to one of length a + b: every length is powers of two."""
+    block, size = mass.copy(), 1
+    sums, covered = np.full_like(mass, decay.algebra.zero), 0
+    while size <= width:
+        if width & size:
+            if covered:
+                _join(sums, covered, block, decay)
+            else:
+                sums[:] = block
+            covered += size
+        if 2 * size <= width:
+            _join(block, size, block, decay)
+        size *= 2
+    return sums
+
+
+def _join(near: Floats, width: int, far: Floats, decay: Decay) -> None:
+    """Join sums over windows of this width with the sums over the windows behind them."""
+    faded = decay.algebra.times(far[..., width:], decay.fall[width])
+    joined = near[..., : near.shape[-1] - width]
+    decay.algebra.add(joined, faded, out=joined)
+
+
+def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:
+    """The axis is cut into blocks as long as the window.
+
+    Then every window is the tail of one block and the head of the next, so two scans replace a
+    difference of prefix sums.
     """
     algebra, (*batch, length) = decay.algebra, mass.shape
-    if width == 0:
-        return np.full_like(mass, algebra.zero)
-    if width >= length:
-        return suffix(mass, decay)
     rows = -(-length // width)
     padded = np.full((*batch, (rows + 1) * width), algebra.zero)
     padded[..., :length] = mass
     blocks = padded.reshape(*batch, rows + 1, width)
-    if width <= len(decay.rise):
-        return _tails_and_heads(blocks, decay).reshape(*batch, -1)[..., :length]
     tails = suffix(blocks[..., :-1, :], decay)
     # A window that starts at offset i of its block covers the first i cells of the next block.
     faded = algebra.times(blocks[..., 1:, :-1], decay.fall[: width - 1])
     heads = algebra.times(_undecayed(faded, algebra), decay.fall[width - 1 : 0 : -1])
     tails[..., 1:] = algebra.add(tails[..., 1:], heads)
     return tails.reshape(*batch, -1)[..., :length]
-
-
-def _tails_and_heads(blocks: Floats, decay: Decay) -> Floats:
-    """The windows of blocks that are at most a run long; both scans share their factors."""
-    algebra, (*batch, rows, width) = decay.algebra, blocks.shape
-    risen = algebra.times(blocks, decay.rise[width - 1 :: -1])
-    heads = algebra.add.accumulate(risen, axis=-1)
-    tails = algebra.add.accumulate(risen[..., :-1, ::-1], axis=-1)[..., ::-1]
-    # The head of a window ends one window length after the cell before the window. The first
-    # window of a block has no head.
-    heads[..., -1] = algebra.zero
-    ahead = heads.reshape(*batch, -1)[..., width - 1 : -1].reshape(*batch, rows - 1, width)
-    sums = algebra.times(ahead, decay.fall[width])
-    algebra.add(sums, tails, out=sums)
-    return np.asarray(algebra.times(sums, decay.fall[width - 1 :: -1], out=sums))
 
 
 def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
@@ -183,3 +198,12 @@ def choice_loss(algebra: Algebra, steps: int, length: int, rate: float, log_rang
     masses = mass_error(algebra, steps, length, rate, log_range)
     moved = (4 * steps + TOSSES) * ROUNDING * max(SCALED_EXPONENT, log_range)
     return 4 * (2 * (masses + moved) + moved)
+
+
+def sum_loss(groups: int, nats: float) -> float:
+    """A bound on what rounding adds where the log weights of several groups choose a grid together.
+
+    Each is at most `nats` in size. Two operations per group and those of one draw round sums of all
+    of them.
+    """
+    return 4 * (2 * groups + TOSSES) * ROUNDING * groups * nats if groups > 1 else 0.0

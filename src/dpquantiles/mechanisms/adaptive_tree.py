@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import MOST_STEPS, Grid, ruler_of
+from dpquantiles.grid import MOST_STEPS, Grid, Ruler, ruler_of
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -131,7 +131,7 @@ class AdaptiveTree(Mechanism):
         size = self._size(view, bits)
         stages = self.stages(points)
         rate = cutting_rate(stages.cut)
-        cutting = rule(size, self.cells, rate, ruler.free)
+        cutting = rule(size, self.cells, rate, ruler)
         slack = cutting.least // SLACK
         known = cells.counted(
             lambda marks: rough_ranks(view, ruler.steps(marks), slack),
@@ -169,9 +169,13 @@ class AdaptiveTree(Mechanism):
         return self.public_size(self.counted(view))
 
 
-def rule(size: int, number: int, rate: Fraction, free: int = 1) -> cells.Rule:
-    """The rule (1) for a public number of records and about `number` cells."""
-    return cells.Rule(least=size // number, toll=toll(rate), free=free)
+def rule(size: int, number: int, rate: Fraction, ruler: Ruler) -> cells.Rule:
+    """The rule (1) for a public number of records and about `number` cells.
+
+    On the way to the blocks of a ruler, tolls take the place of t.
+    """
+    tolls = toll(rate)
+    return cells.Rule(max(0, size // number - ruler.way * tolls), tolls, ruler.free)
 
 
 def leaves(starts: Ints, points: int) -> tuple[Ints, int, int]:

@@ -6,24 +6,31 @@ of `joint_exp_family.md`, section "Shares".
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from dpquantiles.grid import GridFamily
-from dpquantiles.kernels import ranges
-from dpquantiles.kernels.algebra import Floats
+from dpquantiles.kernels import ranges as kernel
+from dpquantiles.kernels.algebra import Floats, Logarithms
 from dpquantiles.kernels.joint import Axes
 from dpquantiles.kernels.places import Bools, Ints, Places
-from dpquantiles.kernels.ranges import Beginnings, Passed
+from dpquantiles.kernels.ranges import Beginnings, Passed, UpperEnds
 from dpquantiles.kernels.scans import Decay
 
-BATCH = 1 << 14
+BATCH = 1 << 15
 """About how many cells pass together, so that they stay in the cache."""
 
+FEW = 32
+"""For so few cuts the best path is found faster than a pass."""
 
-def log_volumes(points: int | Ints, most: int) -> Floats:
+NEGLIGIBLE = 45.0
+"""A share this many nats below the floor is less than a rounding error of their sum."""
+
+
+def log_volumes(points: int | Ints | Floats, most: int) -> Floats:
     """log C(K + a - 1, a), the number of sorted vectors with repeats, for a = 0 .. most."""
     a = np.arange(most, dtype=np.float64)
     ratios = (np.asarray(points, dtype=np.float64)[..., None] + a) / (a + 1)
@@ -46,20 +53,54 @@ class RecordStrip(NamedTuple):
         """The place of the cut before all records."""
         return self.first - 1
 
-    def padded(self, halves: Ints) -> Ints:
-        """Records in half steps, with half steps that are no points before and behind them."""
-        before, after = halves[0] & ~1, halves[-1] + 1 & ~1
-        places = len(self.axes.places.first) + 1
-        ends = (self.first, places - self.stop)
-        return np.pad(halves, ends, constant_values=(before, after))
+    @property
+    def basis(self) -> int:
+        """In how many ways answers may begin before all records: by how many lie there."""
+        return 1 + int(np.isfinite(self.gap_costs(self.bottom)).sum())
 
-    def can_pass(self, halves: Ints) -> bool:
-        """Whether the window of every answer has a point, or an end of the data."""
-        padded, first = self.padded(halves), np.array(self.axes.offsets)
+    def padded(self, halves: Ints) -> Ints:
+        """Rows of records in half steps, with half steps that are no points around them."""
+        padded = np.empty((len(halves), len(self.axes.places.first) + 1), dtype=np.int64)
+        padded[:, : self.first] = halves[:, :1] & ~1
+        padded[:, self.first : self.stop] = halves
+        padded[:, self.stop :] = halves[:, -1:] + 1 & ~1
+        return padded
+
+    def can_pass(self, padded: Ints, most: float) -> Bools:
+        """By row, whether answers can cost at most this much, as far as it is easy to tell.
+
+        The window of every answer has a point, or an end of the data. If there are only few cuts
+        with a point, the best path through them is short enough.
+        """
+        first = np.array(self.axes.offsets)
         last = first + self.axes.length
-        below, above = padded[first], padded[last]
-        occupied = (above > below) | (below & 1 == 1) | (first <= self.bottom) | (last >= self.stop)
-        return bool(occupied.all())
+        below, above = padded[:, :-1], padded[:, 1:]
+        occupied: Bools = np.logical_or(above > below, below & 1 == 1)
+        occupied[:, self.bottom], occupied[:, self.stop - 1] = True, True
+        counts = np.zeros((len(padded), padded.shape[1]), dtype=np.int64)
+        np.cumsum(occupied, axis=1, out=counts[:, 1:])
+        reached = (counts[:, last] > counts[:, first]) | (last >= self.stop)
+        passing: Bools = np.asarray(reached.all(axis=1))
+        for row in np.flatnonzero(passing & (counts[:, -1] <= FEW)):
+            passing[row] = self._best_path(np.flatnonzero(occupied[row])) <= most
+        return passing
+
+    def _best_path(self, cuts: Ints) -> float:
+        """The least cost of answers at these cuts, in any order."""
+        errors, end = self.axes.start + self.cells(cuts).T, self.axes.end
+        outside = np.where(
+            (errors < self.axes.start) | (errors >= self.axes.start + self.axes.length),
+            math.inf,
+            0.0,
+        )
+        cost, best = np.abs(errors[0]) + outside[0], math.inf
+        for k in range(1, len(errors) + 1):
+            if k in end.counts:
+                best = min(best, float((cost + end.cost(errors[k - 1], k)).min()))
+            if k < len(errors):
+                ways = cost[:, None] + np.abs(errors[k] - errors[k - 1][:, None])
+                cost = ways.min(axis=0) + outside[k]
+        return best
 
     def cells(self, cuts: int | Ints) -> Ints:
         """The cells of cuts on the axis of every step, which may be beyond its ends."""
@@ -75,14 +116,27 @@ class RecordStrip(NamedTuple):
         cost = np.abs(self.axes.start + cells[..., :1]) + targets - targets[0]
         return np.where(on_axis, cost, math.inf)
 
+    def least_costs(self, low: Ints, high: Ints) -> Floats:
+        """What the answers of ranges between two cuts cost at least.
 
-class Core(NamedTuple):
-    """Members whose points lie alike among the records."""
+        The first answer is not below the low cut, and the last on the grid not above the high one.
+        """
+        above = np.maximum(0, self.axes.start + self.cells(low)[:, 0])
+        lasts = np.minimum(self.axes.start + self.cells(high).T, above)
+        costs = [
+            2 * above - lasts[count - 1] + self.axes.end.cost(lasts[count - 1], count)
+            for count in self.axes.end.counts
+            if count
+        ]
+        return np.asarray(np.min(costs, axis=0))
 
-    halves: Ints
-    """The records of the strip in half steps of the members' points, up to whole points."""
-    which: Ints
-    """The members."""
+
+class Ranges(NamedTuple):
+    """Members of a family, and where they lie among the records; an entry per member."""
+
+    member: Ints
+    pattern: Ints
+    """How their points lie among the records: members with the same number pass together."""
     low: Ints
     """The place of the cut before the first record of each member."""
     high: Ints
@@ -92,65 +146,61 @@ class Core(NamedTuple):
     after: Ints
     """How many lie after its last record."""
 
-    @property
-    def points(self) -> int:
-        """How many points lie between the first and the last record of the strip."""
-        return max(1, int((self.halves[-1] + 1) // 2 - self.halves[0] // 2))
+    def of(self, some: Bools | Ints) -> "Ranges":
+        """Some of them."""
+        return Ranges(*(array[some] for array in self))
 
 
 def log_shares(
-    family: GridFamily, strip: RecordStrip, steps: Ints, decay: Decay, beyond: int
+    family: GridFamily,
+    strip: RecordStrip,
+    steps: Ints,
+    decay: Decay,
+    beyond: int,
+    log_floor: float,
 ) -> Floats:
     """log(Z / V) of every member; `steps` are the records of the strip on the finest grid.
 
-    Answers have `beyond` points beyond the grid, one or none.
+    Answers have `beyond` points beyond the grid, one or none. Shares that are negligible beside the
+    floor may be given as zero.
     """
     masses = np.full(len(family.members), -math.inf)
-    cores: dict[bytes, Core] = {}
-    for index, halves in family.halves(steps):
-        core = _placed(family, strip, index, halves)
-        alone = core.low >= core.high
-        masses[index[alone]] = _in_one_gap(family, strip, index[alone], core.low[alone], decay)
-        pattern = core.halves.tobytes()
-        core = Core(core.halves, *(array[~alone] for array in core[1:]))
-        if pattern in cores:
-            pairs = zip(cores[pattern][1:], core[1:], strict=True)
-            core = Core(core.halves, *(np.concatenate(pair) for pair in pairs))
-        cores[pattern] = core
-    passing = [core for core in cores.values() if len(core.which) and strip.can_pass(core.halves)]
-    size = max(1, BATCH // (strip.axes.length * (len(strip.axes.targets) + 1)))
-    for start in range(0, len(passing), size):
-        _pass(strip, passing[start : start + size], decay, masses)
+    ranges, patterns = _placed(family, strip, steps)
+    alone = ranges.low >= ranges.high
+    masses[alone] = _in_one_gap(family.points[alone], strip, ranges.low[alone], decay)
+    most = (NEGLIGIBLE - log_floor) / decay.rate
+    ranges = ranges.of(~alone & (strip.least_costs(ranges.low, ranges.high) <= most))
+    for some, halves in _batches(strip, ranges, patterns, most):
+        masses[some.member] = _pass(strip, some, halves, decay)
     if 0 in strip.axes.end.counts:
         np.logaddexp(masses, -decay.rate * strip.axes.end.cost(0, 0), out=masses)
     return masses - log_volumes(family.points + beyond, len(strip.axes.targets))[:, -1]
 
 
-def _placed(family: GridFamily, strip: RecordStrip, index: Ints, halves: Ints) -> Core:
-    """Where the members of one step lie among the records."""
-    records = halves[strip.first : strip.stop]
-    low, high = family.low[index], family.high[index]
-    first, stop = records.searchsorted(low, "right"), records.searchsorted(high, "left")
-    padded = np.concatenate([low[:1], records, high[:1]])
-    return Core(
-        halves=records - (records[:1] & ~1),
-        which=index,
-        low=strip.first + first - 1,
-        high=strip.first + stop - 1,
-        before=padded[first + 1] - low >> 1,
-        after=family.points[index] - (padded[stop] - low + 1 >> 1),
-    )
+def _placed(family: GridFamily, strip: RecordStrip, steps: Ints) -> tuple[Ranges, Ints]:
+    """All members; and the records in half steps, up to whole points, a row per pattern."""
+    ranges = Ranges(np.arange(len(family.members)), *np.empty((5, len(family.members)), np.int64))
+    patterns: dict[bytes, tuple[int, Ints]] = {}
+    for index, halves in family.halves(steps):
+        records = halves[strip.first : strip.stop]
+        low, high = family.low[index], family.high[index]
+        first, stop = records.searchsorted(low, "right"), records.searchsorted(high, "left")
+        padded = np.concatenate([low[:1], records, high[:1]])
+        ranges.low[index], ranges.high[index] = strip.bottom + first, strip.bottom + stop
+        ranges.before[index] = padded[first + 1] - low >> 1
+        ranges.after[index] = family.points[index] - (padded[stop] - low + 1 >> 1)
+        moved = records - (records[:1] & ~1)
+        ranges.pattern[index], _ = patterns.setdefault(moved.tobytes(), (len(patterns), moved))
+    return ranges, np.stack([halves for _, halves in patterns.values()])
 
 
-def _in_one_gap(
-    family: GridFamily, strip: RecordStrip, which: Ints, cuts: Ints, decay: Decay
-) -> Floats:
+def _in_one_gap(points: Ints, strip: RecordStrip, cuts: Ints, decay: Decay) -> Floats:
     """The log masses of members all of whose points lie in the gap of a cut.
 
     All answers with as many points on the grid have the same path.
     """
     costs, errors = strip.gap_costs(cuts), strip.axes.start + strip.cells(cuts)
-    vectors, end = log_volumes(family.points[which], costs.shape[1]), strip.axes.end
+    vectors, end = log_volumes(points, costs.shape[1]), strip.axes.end
     logs = [
         vectors[:, k] - decay.rate * (costs[:, k - 1] + end.cost(errors[:, k - 1], k))
         for k in end.counts
@@ -159,104 +209,125 @@ def _in_one_gap(
     return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
 
-def _pass(strip: RecordStrip, cores: list[Core], decay: Decay, masses: Floats) -> None:
-    """Pass the points of some cores, and read off the log masses of all their members."""
-    m = len(strip.axes.targets)
-    points = np.array([float(core.points) for core in cores])
-    volumes = log_volumes(points, m)
-    lows = [Lows.of(strip, core) for core in cores]
-    beginnings = _beginnings(strip, lows, volumes, decay)
-    halves = np.stack([strip.padded(core.halves) for core in cores])
+def _batches(
+    strip: RecordStrip, ranges: Ranges, patterns: Ints, most: float
+) -> Iterator[tuple[Ranges, Ints]]:
+    """Ranges whose patterns pass together, and these patterns, by which they are numbered anew.
+
+    Patterns whose answers cost more than `most` are left out.
+    """
+    if not len(ranges.member):
+        return
+    halves = strip.padded(patterns)
+    ranges = ranges.of(strip.can_pass(halves, most)[ranges.pattern])
+    # Patterns with about as many lower ends pass together.
+    ends = np.unique(ranges.pattern * halves.shape[1] + ranges.low - strip.bottom)
+    lows = np.bincount(ends // halves.shape[1], minlength=len(patterns))
+    order = np.argsort(lows, kind="stable")[np.count_nonzero(lows == 0) :]
+    size = max(1, BATCH // (strip.axes.length * strip.basis))
+    for start in range(0, len(order), size):
+        batch = order[start : start + size]
+        place = np.full(len(patterns), -1)
+        place[batch] = np.arange(len(batch))
+        some = ranges.of(place[ranges.pattern] >= 0)
+        yield some._replace(pattern=place[some.pattern]), halves[batch]
+
+
+def _pass(strip: RecordStrip, ranges: Ranges, halves: Ints, decay: Decay) -> Floats:
+    """Pass the points of some patterns, and read off the log masses of all their ranges."""
+    points = np.maximum(1.0, halves[:, -1] // 2 - halves[:, 0] // 2)
+    volumes = log_volumes(points, len(strip.axes.targets))
     places = Places.of_halves(halves[:, None, :-1], halves[:, None, 1:])
-    passed = ranges.forward(replace(strip.axes, places=places), beginnings, points, decay)
-    for number, (core, low) in enumerate(zip(cores, lows, strict=True)):
-        heads = low.heads(core, volumes[number], beginnings.cut.shape[1])
-        tails = _tails(strip, passed.of(number), core, volumes[number], decay)
-        masses[core.which] = np.logaddexp.reduce(heads + tails, axis=1)
+    axes, lows = replace(strip.axes, places=places), Lows.of(strip, ranges)
+    which, row, heads = lows.heads(ranges, volumes)
+    some = ranges.of(which)
+    ends = UpperEnds(some.pattern, row, strip.cells(some.high).T)
+    passed = kernel.forward(axes, lows.beginnings(strip, volumes, decay), ends, points, decay)
+    logs = heads + _tails(strip, passed, some, ends.cells, volumes[some.pattern].T, decay)
+    return np.asarray(
+        np.logaddexp.reduceat(logs, np.searchsorted(which, np.arange(len(ranges.low))))
+    )
 
 
 class Lows(NamedTuple):
-    """How the answers of a core's members may begin, each a row of a pass.
+    """How the answers of ranges may begin, each a row of the pass of their pattern.
 
-    Row a = 0 .. `basis` - 1 is for members that begin before all records: a answers lie before the
-    first record. Every other lower end has a row of its own, because there are few.
+    Most lower ends have a row of their own, because there are few. The last rows, `first` + a for
+    a = 0 .. `basis` - 1, are for ranges that begin before all records, if these are more: a answers
+    lie before the first record.
     """
 
+    first: int
     basis: int
-    cuts: Ints
-    """The place of each other lower end, and how many points lie before its first record."""
+    own: Ints
+    """By row: its pattern, its number, its cut, and how many points lie before its first record."""
     row: Ints
-    """The row of every member that has its own."""
-    own: Bools
-    """Which members these are."""
+    """The row of every range; -1 if it needs all rows of the basis."""
 
     @classmethod
-    def of(cls, strip: RecordStrip, core: Core) -> "Lows":
-        """The lower ends of a core."""
-        own = core.low > strip.bottom
-        basis = 1 + int(np.isfinite(strip.gap_costs(strip.bottom)).sum())
-        ends = np.stack([core.low, core.before])[:, own]
-        cuts, row = np.unique(ends, axis=1, return_inverse=True)
-        return cls(basis, cuts, basis + row.ravel(), own)
+    def of(cls, strip: RecordStrip, ranges: Ranges) -> "Lows":
+        """The lower ends of some ranges."""
+        ends = np.stack([ranges.pattern, ranges.low, ranges.before])
+        order = np.lexsort(ends[::-1])
+        new = np.append(True, (np.diff(ends[:, order]) != 0).any(axis=0))
+        end, ends = np.empty_like(order), ends[:, order[new]]
+        end[order] = np.cumsum(new) - 1
+        basis, bottom = strip.basis, ends[1] == strip.bottom
+        many = bottom & (np.bincount(ends[0], bottom)[ends[0]] > basis)
+        own, row = ends[:, ~many], np.full(ends.shape[1], -1)
+        row[~many] = np.arange(own.shape[1]) - np.searchsorted(own[0], own[0])
+        first, basis = int(row.max()) + 1, basis if many.any() else 0
+        return cls(first, basis, np.stack([own[0], row[~many], *own[1:]]), row[end])
 
-    def heads(self, core: Core, volumes: Floats, rows: int) -> Floats:
-        """The log factor with which each row counts for each member."""
-        heads = np.full((len(core.which), rows), -math.inf)
-        vectors = log_volumes(core.before[~self.own], len(volumes) - 1) - volumes
-        heads[~self.own, : self.basis] = vectors[:, : self.basis]
-        heads[np.flatnonzero(self.own), self.row] = 0.0
-        return heads
+    def heads(self, ranges: Ranges, volumes: Floats) -> tuple[Ints, Ints, Floats]:
+        """Pairs of a range and a row that counts for it, and the log factor with which it does."""
+        shared = self.row < 0
+        counts = np.where(shared, self.basis, 1)
+        which = np.repeat(np.arange(len(counts)), counts)
+        row, factors = np.repeat(self.row, counts), np.zeros(len(which))
+        row[shared[which]] = np.tile(self.first + np.arange(self.basis), np.count_nonzero(shared))
+        vectors = log_volumes(ranges.before[shared], volumes.shape[1] - 1)
+        moved = vectors - volumes[ranges.pattern[shared]]
+        factors[shared[which]] = moved[:, : self.basis].ravel()
+        return which, row, factors
 
-
-def _beginnings(strip: RecordStrip, lows: list[Lows], volumes: Floats, decay: Decay) -> Beginnings:
-    basis, m = lows[0].basis, volumes.shape[1] - 1
-    shape = len(lows), basis + max(low.cuts.shape[1] for low in lows)
-    beginnings = Beginnings(
-        cut=np.full(shape, strip.bottom),
-        anywhere=np.zeros(shape, dtype=bool),
-        entries=np.full((m + 1, *shape), decay.algebra.zero),
-    )
-    beginnings.anywhere[:, 0] = True
-    costs = strip.gap_costs(strip.bottom)
-    for a in range(1, basis):
-        beginnings.entries[a, :, a] = decay.mass(-decay.rate * costs[a - 1])
-    for number, low in enumerate(lows):
-        (cut, before), rows = low.cuts, slice(basis, basis + low.cuts.shape[1])
-        beginnings.cut[number, rows], beginnings.anywhere[number, rows] = cut, True
-        vectors = log_volumes(before, m)[:, 1:] - volumes[number, 1:]
+    def beginnings(self, strip: RecordStrip, volumes: Floats, decay: Decay) -> Beginnings:
+        """All rows, for patterns of these numbers of vectors."""
+        patterns, steps = volumes.shape
+        shape = patterns, self.first + self.basis
+        beginnings = Beginnings(
+            cut=np.full(shape, strip.bottom),
+            anywhere=np.zeros(shape, dtype=bool),
+            entries=np.full((steps, *shape), decay.algebra.zero),
+        )
+        beginnings.anywhere[:, self.first : self.first + 1] = True
+        shared = decay.mass(-decay.rate * strip.gap_costs(strip.bottom))
+        for a in range(1, self.basis):
+            beginnings.entries[a, :, self.first + a] = shared[a - 1]
+        pattern, row, cut, before = self.own
+        beginnings.cut[pattern, row], beginnings.anywhere[pattern, row] = cut, True
+        vectors = (log_volumes(before, steps - 1) - volumes[pattern])[:, 1:]
         entries = decay.mass(vectors - decay.rate * strip.gap_costs(cut))
-        beginnings.entries[1:, number, rows] = entries.T
-    return beginnings
+        beginnings.entries[1:, pattern, row] = entries.T
+        return beginnings
 
 
-def _tails(strip: RecordStrip, passed: Passed, core: Core, volumes: Floats, decay: Decay) -> Floats:
-    """The log masses of all answers by member and row.
+def _tails(
+    strip: RecordStrip, passed: Passed, ranges: Ranges, cells: Ints, volumes: Floats, decay: Decay
+) -> Floats:
+    """The log masses of all answers of ranges, each by one row.
 
-    The first k answers lie on the grid, and b of them behind the last record of the member.
+    The first k answers lie on the grid, and b of them behind the last record of the range. Row a of
+    `volumes` has the numbers of vectors of a answers, and row k of `cells` where the range ends.
     """
-    axes, cells, m = strip.axes, strip.cells(core.high), len(strip.axes.targets)
-    after, factors = log_volumes(core.after, m), np.full((m, len(cells)), -math.inf)
-    for k in passed.whole:
-        last, fade = cells[:, k - 1], decay.rate * (axes.targets[k - 1] - axes.targets)
+    axes, m, logs = strip.axes, len(strip.axes.targets), decay.algebra.logs
+    after, factors = log_volumes(ranges.after, m).T, np.full((m, len(ranges.high)), -math.inf)
+    for k in passed.below:
+        last, fade = cells[k - 1], decay.rate * (axes.targets[k - 1] - axes.targets[:k])
         end = np.where(last >= 0, -decay.rate * axes.end.cost(axes.start + last, k), -math.inf)
-        for b in range(1, k + 1):
-            factor = end + after[:, b] + volumes[k - b + 1] - fade[k - b]
-            np.logaddexp(factors[k - b], factor, out=factors[k - b])
-    factors = np.where((cells < axes.length).T, factors, -math.inf)
-    before = [_before_gap(passed, k, cells[:, k - 1], decay) + volumes[k] for k in passed.whole]
-    tails = np.logaddexp.reduce(before, axis=0)
-    at = np.clip(cells, 0, axes.length - 1)
-    for row in reversed(range(m)):
-        entering = decay.algebra.logs(passed.entering[row][:, at[:, row]])
-        np.logaddexp(tails, entering + factors[row], out=tails)
-    return np.asarray(tails.T)
-
-
-def _before_gap(passed: Passed, k: int, last: Ints, decay: Decay) -> Floats:
-    """The log masses by row of k answers at cells before the last one, or at the atom there."""
-    algebra, length = decay.algebra, passed.whole[k].shape[1]
-    empty = np.full((len(passed.whole[k]), 1), algebra.zero)
-    mass = np.concatenate([empty, passed.whole[k]], axis=1)[:, np.clip(last, 0, length)]
-    at_atom = passed.upper[k][:, np.clip(last, 0, length - 1)]
-    np.copyto(mass, algebra.add(mass, at_atom), where=(last >= 0) & (last < length))
-    return algebra.logs(mass)
+        ways = end + after[k:0:-1] + volumes[:k] - fade[:, None]
+        np.logaddexp(factors[:k], ways, out=factors[:k])
+    factors[cells >= axes.length] = -math.inf
+    terms = [logs(mass) + volumes[k] for k, mass in passed.below.items()]
+    terms += [logs(mass) + factor for mass, factor in zip(passed.entering, factors, strict=True)]
+    return Logarithms().total(np.stack(terms))

@@ -5,7 +5,8 @@ records are tied or clustered, its answers tend to fall into the gaps; those of 
 cheap test tells the two kinds of data apart:
 
     lumps     the grid is cut into parts, some thousand per record, and o of them contain records.
-              For few quantiles of very many records, every grid point is a part.
+              For few quantiles of very many records, and for whole numbers without bounds, every
+              grid point is a part.
               o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
 
 Adding or removing a record changes o by at most one, and so does a swap. Far from
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import MOST_STEPS, Grid
+from dpquantiles.grid import MOST_STEPS, Grid, open_base
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -125,8 +126,17 @@ class Fitted(Mechanism):
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
         return replace(tree, cells=round(min(wanted, CELLS)))
 
+    def part_of(self, grid: Grid, size: int) -> int:
+        """The length of the parts of (1) in steps.
+
+        Of all whole numbers next to none are near the records, so each is a part.
+        """
+        base = open_base(grid)
+        whole = base is not None and base.integral
+        return 1 if whole else self.part_length(grid.size, size)
+
     def part_length(self, points: int, size: int) -> int:
-        """The length of the parts of (1) in steps: a power of BRANCHING."""
+        """The same on a grid of so many points: a power of BRANCHING."""
         if self._few(size) and strength(size, self.budget) >= PLENTY:
             return 1
         fine = cells.height(FINENESS * max(1, size))
@@ -156,7 +166,7 @@ class Fitted(Mechanism):
         lumpy = True
         if stages.lumps is not None:
             count = PrivateCount(budget=stages.lumps)
-            parts = occupied(view, self.part_length(points, size), self._limits(size, count))
+            parts = occupied(view, self.part_of(view.grid, size), self._limits(size, count))
             lumpy = LUMP * count.draw(parts, bits) < size
         chosen = self.chosen(view.grid, lumpy=lumpy, size=size)
         release = chosen.release(view, bits)

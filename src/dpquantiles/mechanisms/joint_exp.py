@@ -100,6 +100,8 @@ class JointExp(WithLaw):
     reach: int | None = None
     member: int | None = None
     """The member of a family of grids, where it was drawn before; by default it is drawn now."""
+    together: int = 1
+    """How many groups choose the member of a family of grids, at most."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,7 +249,8 @@ class JointExp(WithLaw):
         choice = scans.choice_loss(
             algebra, steps, window.longest, window.nominal, log_range + largest
         )
-        rate = self._rate(members + choice)
+        nats = log_range + largest - window.log_floor - float(family.log_weights(steps).min())
+        rate = self._rate(members + choice + scans.sum_loss(self.together, nats))
         common = self._setting(window, rate, largest, log_range, algebra)
         return FamilySetting(common, window, steps)
 

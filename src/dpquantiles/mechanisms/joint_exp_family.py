@@ -75,9 +75,11 @@ class FamilyLaw:
         setting, geometry, strip = self.setting.common, self.geometry, self.strip
         decay = Decay.of(setting.rate, geometry.length, setting.algebra)
         places = Places.of_steps(strip.steps[:-1], strip.steps[1:], 0)
-        axes = geometry.axes(places, strip.offsets)
+        axes = geometry.axes(places, strip)
         records = RecordStrip(axes, strip.before, strip.stop)
-        inside = log_shares(self.family, records, strip.steps, decay, setting.beyond)
+        inside = log_shares(
+            self.family, records, strip.steps, decay, setting.beyond, setting.log_floor
+        )
         weights = self.family.log_weights(len(self.order))
         return np.asarray(weights + np.logaddexp(inside, setting.log_floor))
 

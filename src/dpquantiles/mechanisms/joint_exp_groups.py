@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
+from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kernels import draws, many_draws
 from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
@@ -27,7 +28,7 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.mechanisms.mechanism import target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import GroupedRecords, Groups
+from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
 CELLS = 1 << 16
@@ -48,69 +49,61 @@ USUAL = 1000
 Answers = tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class SideBySide:
-    """JointExp for all groups of a release, which are drawn portion by portion."""
+class GroupAnswers(NamedTuple):
+    """The answers of every group, and its size if that is public."""
 
-    mechanism: JointExp
-    answered: int
-    """How many quantiles were requested. Others may follow, as anchors."""
-    sizes: Ints
-    """The public size of each group."""
-
-    @classmethod
-    def of(
-        cls, mechanism: JointExp, groups: GroupedRecords, sizes: Ints | None, bits: Bits
-    ) -> Self:
-        """Under add-remove, sizes are given or every group buys its own."""
-        drawing = mechanism
-        if mechanism.neighbors is Neighbors.SWAP:
-            sizes = groups.n if groups.missing is None else groups.n + groups.missing
-        elif sizes is None:
-            count, drawing = mechanism.priced()
-            n = groups.n
-            sizes = count.draw_all(n, bits) if len(n) else np.zeros(0, dtype=np.int64)
-        drawing = _sized(drawing, USUAL).anchored(USUAL, groups.grid)
-        if isinstance(groups.grid, GridFamily) and drawing.member is None:
-            which = evidence(len(sizes))
-            member = draw_member(drawing, groups.some(which), sizes[which], bits)
-            drawing = replace(drawing, member=member)
-        return cls(drawing, len(mechanism.q), sizes)
-
-    @property
-    def member(self) -> int | None:
-        """The member of a family of grids that serves all groups."""
-        return self.mechanism.member
-
-    def draw(self, places: range, groups: Groups, bits: Bits) -> list[Answers]:
-        """The answers of some groups, which have these places among all."""
-        sizes = self.sizes[places.start : places.stop]
-        answers = draw_groups(self.mechanism, groups, sizes, bits)
-        if len(self.mechanism.q) == self.answered:
-            return answers
-        return [answer[: self.answered] for answer in answers]
+    answers: list[Answers]
+    sizes: list[int | None]
+    member: int | None = None
+    """The member of a family of grids that serves all groups."""
+    ranks: list[MeasuredRanks | None] | None = None
+    """What the intervals of every group rest on, if there are any."""
 
 
-def evidence(count: int) -> Ints:
-    """Which of so many groups choose the member: evenly spaced ones, in the order of the keys.
+GroupDraws = Callable[[Any, AnyGroups, Ints | None, Bits], GroupAnswers]
 
-    Public positions, because the records must not decide which groups tell the range.
+
+def draw_side_by_side(
+    mechanism: JointExp, groups: AnyGroups, sizes: Ints | None, bits: Bits
+) -> GroupAnswers:
+    """One draw per group; under add-remove, sizes are given or every group buys its own.
+
+    Sizes and the member are drawn before the answers. How groups are divided into portions depends
+    on how many records they have, so it must not matter to any of these draws.
     """
-    return np.unique(np.linspace(0, count - 1, min(EVIDENCE, count)).astype(np.int64))
-
-
-GroupDraws = Callable[[Any, GroupedRecords, Ints | None, Bits], SideBySide]
+    drawing = mechanism
+    if mechanism.neighbors is Neighbors.SWAP:
+        sizes = groups.n if groups.missing is None else groups.n + groups.missing
+    elif sizes is None:
+        count, drawing = mechanism.priced()
+        sizes = count.draw_all(groups.n, bits) if len(groups) else np.zeros(0, dtype=np.int64)
+    drawing = _sized(drawing, USUAL).anchored(USUAL, groups.grid)
+    if isinstance(groups.grid, GridFamily) and drawing.member is None:
+        drawing = replace(drawing, together=EVIDENCE)
+        drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
+    answers: list[Answers] = [()] * len(groups)
+    for places, records in groups.portions():
+        drawn = draw_groups(drawing, records, sizes[places], bits)
+        for place, answer in zip(places.tolist(), drawn, strict=True):
+            answers[place] = answer[: len(mechanism.q)]
+    return GroupAnswers(answers, sizes.tolist(), drawing.member)
 
 
 @np.errstate(all="ignore")
-def draw_member(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> int:
+def draw_member(mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits) -> int:
     """Draw one member of a family for all groups, by the weights of some of them."""
     family: GridFamily = groups.grid  # type: ignore[assignment]
     public = family.log_weights(len(mechanism.q))
     weights = public.copy()
-    for group, size in enumerate(sizes.tolist()):
-        weights += _sized(mechanism, size).law(groups.view(group)).log_weights - public
+    which = evidence(len(groups))
+    for size, view in zip(sizes[which].tolist(), groups.views(which), strict=True):
+        weights += _sized(mechanism, size).law(view).log_weights - public
     return draws.weighted(bits, weights, Logarithms())
+
+
+def evidence(count: int) -> Ints:
+    """Which of so many groups choose the member: evenly spaced ones, in the order of the keys."""
+    return np.unique(np.linspace(0, count - 1, min(EVIDENCE, count)).astype(np.int64))
 
 
 @np.errstate(all="ignore")
@@ -138,8 +131,9 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
         steps = np.empty((len(chunk), len(order)), dtype=np.int64)
         steps[:, order] = batch.draw(bits).T
         values = iter(answered.decode(steps.ravel()))
-        for group in chunk.tolist():
-            answers[group] = tuple(next(values) for _ in order)
+        drawn = zip(*[values] * len(order), strict=True)
+        for group, answer in zip(chunk.tolist(), drawn, strict=True):
+            answers[group] = answer
     return answers
 
 

@@ -93,10 +93,10 @@ class Geometry(NamedTuple):
     start: int
     length: int
 
-    def axes(self, places: Places, offsets: list[int]) -> Axes:
-        """The axes of a pass, whose records lie at these places."""
-        end = self.setting.end(self.n, self.surplus, self.targets)
-        return Axes(self.targets, self.start, self.length, places, offsets, end)
+    def axes(self, places: Places, strip: "Strip") -> Axes:
+        """The axes of a pass, whose records lie at these places of a strip."""
+        end, data = self.setting.end(self.n, self.surplus, self.targets), strip.cuts
+        return Axes(self.targets, self.start, self.length, places, strip.offsets, data, end)
 
 
 def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
@@ -143,6 +143,11 @@ class Strip(NamedTuple):
         offsets = [place(record) for record in first.tolist()]
         return cls(padded, offsets, before, places[-1])
 
+    @property
+    def cuts(self) -> range:
+        """The cuts between neighbors on the strip that have a record beside them."""
+        return range(self.before - 1, self.stop)
+
     def row(self, step: int, length: int) -> Ints:
         """The records around one axis."""
         return self.steps[self.offsets[step] : self.offsets[step] + length + 1]
@@ -188,7 +193,7 @@ class JointExpLaw:
         *,
         halves: bool,
     ) -> "JointExpLaw":
-        axes = geometry.axes(places, strip.offsets)
+        axes = geometry.axes(places, strip)
         decay = Decay.of(geometry.setting.rate, geometry.length, geometry.setting.algebra)
         masses = forward(axes, decay)
         return cls(grid, geometry, decay, strip, axes, masses, order, halves)

@@ -6,6 +6,7 @@ for any mechanism, so a registration states only what is better for this one.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from dpquantiles import require
@@ -22,7 +23,7 @@ from dpquantiles.mechanisms.baselines.ind_exp import AppIndExp, IndExp
 from dpquantiles.mechanisms.baselines.paper_joint_exp import PaperJointExp
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
-from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, SideBySide
+from dpquantiles.mechanisms.joint_exp_groups import GroupDraws, draw_side_by_side
 from dpquantiles.mechanisms.mechanism import Mechanism
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.slice_quantiles import SliceQuantiles
@@ -147,7 +148,7 @@ for _built_in in (
         most=MOST_ANSWERS,
         most_planned=400,
         concentrated_rate=_joint_rate,
-        draw_groups=SideBySide.of,
+        draw_groups=draw_side_by_side,
     ),
     Registration(
         mechanism=RecursiveJointExp,
@@ -199,5 +200,12 @@ def build(
         others = [n for n, m in MECHANISMS.items() if not m.profile.objection(n, budget)]
         able = f"those that do: {', '.join(others)}" if others else "no mechanism does"
         raise InvalidValue(f"{objection}; {able}")
-    built: Mechanism = mechanism(q=q, budget=budget, size=size)
-    return built
+    return _built(mechanism, budget, q, size)
+
+
+@lru_cache(maxsize=128)
+def _built(
+    mechanism: type[Mechanism], budget: Guarantee, q: tuple[float, ...], size: int | None
+) -> Mechanism:
+    """Cached, because a job asks for the same one before and after it reads."""
+    return mechanism(q=q, budget=budget, size=size)

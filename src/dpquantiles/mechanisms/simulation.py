@@ -137,7 +137,7 @@ def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> I
     grown = cells.grown(
         lambda marks: view.below(ruler.steps(marks)),
         ruler.size,
-        rule(view.n, mechanism.cells, rate, ruler.free),
+        rule(view.n, mechanism.cells, rate, ruler),
         lambda count: _laplaces(rng, rate, count),
         partitions=draws,
         final=ruler.single,
@@ -159,7 +159,7 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     paid, lumpy = mechanism.stages(points).lumps, draws
     if paid is not None:
         noise = _laplaces(_generator(view), paid.noise_rate, draws)
-        parts = view.occupied(mechanism.part_length(points, view.n))
+        parts = view.occupied(mechanism.part_of(view.grid, view.n))
         lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
     simulations: dict[type, Simulation] = {
         JointExp: joint_exp,

@@ -62,13 +62,18 @@ def expected_errors(
     A release states it, so it must be quick: about a tenth of a second, at most about one, and once
     for each request.
     """
-    if name not in QUICK or len(set(q)) > registry.FEW or not size:
+    if not is_quick(name, q) or not size:
         return None
     mechanism = _answering(name, budget, tuple(sorted(set(q))), size, intervals)
     on_family = mechanism if isinstance(grid, GridFamily) else None
     if isinstance(on_family, JointExp) and on_family.cells(size, grid) > MOST_CELLS:
         return None
     return estimate(name, budget, q, reference("even", size, grid), None, intervals)
+
+
+def is_quick(name: str, q: tuple[float, ...]) -> bool:
+    """Whether a release has the time to state its own errors."""
+    return name in QUICK and len(set(q)) <= registry.FEW
 
 
 def estimate(

@@ -7,13 +7,14 @@ from typing import Any
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
+from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.planner import choice
 from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import estimate
-from dpquantiles.planner.plans import planned_grid
-from dpquantiles.planner.reference import Shape, reference
-from dpquantiles.privacy import NeighborsName
+from dpquantiles.planner.plans import planned_grid, row_budget
+from dpquantiles.planner.reference import Reference, Shape, extent, reference
+from dpquantiles.privacy import Guarantee, NeighborsName
 from dpquantiles.require import AskedQuantiles
 
 PRECISION = 1.02
@@ -28,48 +29,56 @@ MOST_SIZE = 2**31
 
 def epsilon_for(
     *,
-    rank_error: float,
     size: int,
     q: AskedQuantiles,
+    rank_error: float | None = None,
+    value_error: Any = None,
     delta: float | None = None,
     bounds: tuple[Any, Any] | None = None,
     resolution: Any = None,
     grid: Grid | None = None,
     neighbors: NeighborsName = "swap",
+    max_rows_per_unit: int = 1,
     data: Shape = "even",
     spread: Any = None,
+    intervals: AskedIntervals = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
     source: SourceKind = "memory",
 ) -> float:
-    """The smallest epsilon at which 95 % of releases are off by at most `rank_error`.
+    """The smallest epsilon at which 95 % of releases are off by at most this error.
 
-    `rank_error` is a fraction of `size`: 0.01 means one record in a hundred. It applies to every
-    quantile by itself. The other parameters are those of `plan`, and the result rests on the same
-    assumption about the data.
+    State one of two errors, which applies to every quantile by itself. `rank_error` is a fraction
+    of `size`: 0.01 means one record in a hundred. `value_error` is a distance between values, such
+    as 500 dollars or `timedelta(days=7)`; it needs `spread=(low, high)`, where most records lie, or
+    bounds, and assumes that records are evenly spread there. The other parameters are those of
+    `plan`, and the result rests on the same assumption about the data.
     """
-    target = _rank_error(rank_error)
+    points = planned_grid(bounds, resolution, grid)
+    target = _target(rank_error, value_error, points, spread, data)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
-    name = _mechanism(mechanism)
-    view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
+    beside, name = require_intervals(intervals), _mechanism(mechanism)
+    view = reference(data, n, points, spread)
 
     def excess(epsilon: float) -> float:
         budget = privacy.budget(epsilon=epsilon, delta=delta, neighbors=neighbors)
-        chosen = name or choice.choose(budget, len(set(requested)), n, view.grid, source).mechanism
-        return estimate(chosen, budget, requested, view).worst / (target * n)
+        row = row_budget(budget, max_rows_per_unit)
+        return _worst(name, row, requested, view, beside, source) / (target * n)
 
     smallest = _smallest(excess, 1.0, LEAST_EPSILON, MOST_EPSILON, lambda x: float(f"{x:.3g}"))
     if smallest is None:
+        stated = _stated(rank_error, value_error)
         raise InvalidValue(
-            f"rank_error must be within reach of {n:,} records, got {target:g}, which even "
-            f"epsilon={MOST_EPSILON:g} misses; take a larger rank_error or fewer quantiles"
+            f"{stated}, which even epsilon={MOST_EPSILON:g} misses with {n:,} records; take a "
+            "larger error or fewer quantiles"
         )
     return smallest
 
 
 def size_for(
     *,
-    rank_error: float,
     q: AskedQuantiles,
+    rank_error: float | None = None,
+    value_error: Any = None,
     epsilon: float | None = None,
     delta: float | None = None,
     rho: float | None = None,
@@ -77,35 +86,80 @@ def size_for(
     resolution: Any = None,
     grid: Grid | None = None,
     neighbors: NeighborsName = "swap",
+    max_rows_per_unit: int = 1,
     data: Shape = "even",
     spread: Any = None,
+    intervals: AskedIntervals = None,
     mechanism: choice.AskedMechanism = choice.AUTO,
     source: SourceKind = "memory",
 ) -> int:
-    """The fewest records with which 95 % of releases are off by at most `rank_error`.
+    """The fewest records with which 95 % of releases are off by at most this error.
 
-    `rank_error` is a fraction of the size. The other parameters are those of `epsilon_for`.
+    `rank_error` is a fraction of the size, `value_error` a distance between values. They and the
+    other parameters are those of `epsilon_for`.
     """
-    target = _rank_error(rank_error)
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
+    row = row_budget(budget, max_rows_per_unit)
     requested, points = require.quantiles(q=q), planned_grid(bounds, resolution, grid)
-    name = _mechanism(mechanism)
+    target = _target(rank_error, value_error, points, spread, data)
+    beside, name = require_intervals(intervals), _mechanism(mechanism)
 
     def excess(size: float) -> float:
         n = max(1, math.ceil(size))
-        chosen = name or choice.choose(budget, len(set(requested)), n, points, source).mechanism
         view = reference(data, n, points, spread)
-        return estimate(chosen, budget, requested, view).worst / (target * n)
+        return _worst(name, row, requested, view, beside, source) / (target * n)
 
     smallest = _smallest(
         excess, 1000.0, 1.0, float(MOST_SIZE), lambda x: math.ceil(float(f"{x:.3g}"))
     )
     if smallest is None:
         raise InvalidValue(
-            f"rank_error must be within reach of {MOST_SIZE:,} records, got {target:g}; "
-            "take a larger rank_error or epsilon, or fewer quantiles"
+            f"{_stated(rank_error, value_error)}, which even {MOST_SIZE:,} records miss; take a "
+            "larger error or epsilon, or fewer quantiles"
         )
     return int(smallest)
+
+
+def _worst(
+    name: str,
+    budget: Guarantee,
+    q: tuple[float, ...],
+    view: Reference,
+    intervals: Intervals | None,
+    source: SourceKind,
+) -> float:
+    """The largest 95 % error of a mechanism, or of the one that auto takes."""
+    m = choice.answers(q, intervals)
+    chosen = name or choice.choose(budget, m, view.n, view.grid, source).mechanism
+    return estimate(chosen, budget, q, view, None, intervals).worst
+
+
+def _target(
+    rank_error: float | None, value_error: Any, grid: Grid, spread: Any, data: str
+) -> float:
+    """The error as a fraction of the size."""
+    if (rank_error is None) == (value_error is None):
+        raise InvalidValue("rank_error or value_error must be given, and not both")
+    if rank_error is not None:
+        return _rank_error(rank_error)
+    length = extent(grid, spread)
+    if length is None or data != "even":
+        raise InvalidValue(
+            "value_error needs to know where the records lie: state spread=(low, high) or bounds, "
+            f"and assume that data are 'even', got data={data!r} and spread={spread!r}"
+        )
+    distance = require.positive(value_error=float(grid.kind.step(value_error, "value_error")))
+    if distance >= length:
+        raise InvalidValue(
+            "value_error must be smaller than the range of the records, "
+            f"got {value_error!r}; state another spread=(low, high)"
+        )
+    return distance / length
+
+
+def _stated(rank_error: float | None, value_error: Any) -> str:
+    name, error = ("value", value_error) if rank_error is None else ("rank", rank_error)
+    return f"{name}_error must be within reach, got {error!r}"
 
 
 def _rank_error(rank_error: float) -> float:

@@ -18,8 +18,8 @@ from dpquantiles.mechanisms.registry import Registration
 from dpquantiles.planner import choice, costs
 from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
-from dpquantiles.planner.reference import Reference, Shape, reference
-from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName
+from dpquantiles.planner.reference import Reference, Shape, bounded, extent, reference
+from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName, Units
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
@@ -53,6 +53,10 @@ class Plan:
     view: Reference = field(repr=False, compare=False)
     intervals: Intervals | None = None
     """The planned intervals, if any, which get a third of the budget."""
+    rows: int = 1
+    """How many rows of a unit count; each of them has a part of the budget."""
+    extent: float | None = field(default=None, repr=False, compare=False)
+    """The distance between the ends of the records, where it is stated."""
 
     @property
     def best(self) -> Estimate:
@@ -67,14 +71,19 @@ class Plan:
         return estimates[require.choice(estimates, mechanism=mechanism)]
 
     def in_values(self, ranks: float) -> Any:
-        """A rank error as a distance between values, for even records on a uniform grid."""
+        """A rank error as a distance between values, for even records.
+
+        It needs bounds, or a pair of values as the spread.
+        """
         if not 0 <= ranks < math.inf:
             raise InvalidValue(f"ranks must be a rank error: 0 or more, and finite, got {ranks!r}")
-        if len(self.view.pieces) != 1 or not isinstance(finest(self.view.grid), UniformGrid):
+        if self.extent is None:
             raise InvalidValue(
-                "data must be 'even', on a grid with bounds, for errors in values; "
+                "data must be 'even', with bounds or spread=(low, high), for errors in values; "
                 f"got {self.assumption}"
             )
+        if not isinstance(finest(self.view.grid), UniformGrid):
+            return min(ranks / self.size, 1.0) * self.extent
         (piece,) = self.view.pieces
         steps = min(piece.steps - 1, math.ceil(ranks * piece.steps / self.size))
         low, high = self.view.grid.decode(np.array([piece.first, piece.first + steps]))
@@ -85,7 +94,8 @@ class Plan:
         budgets = [self.budget.scaled(factor) for factor in FACTORS]
         name, draws = self[mechanism].mechanism, None if len(self.q) <= CURVE_FEW else CURVE_DRAWS
         return tuple(
-            (b, estimate(name, b, self.q, self.view, draws, self.intervals)) for b in budgets
+            (b, estimate(name, b.per_row(self.rows), self.q, self.view, draws, self.intervals))
+            for b in budgets
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -136,12 +146,15 @@ def plan(
     data: Shape = "even",
     spread: Any = None,
     intervals: AskedIntervals = None,
+    max_rows_per_unit: int = 1,
     source: SourceKind = "memory",
 ) -> Plan:
     """How accurate private quantiles will be; this needs no data and spends nothing.
 
     Args:
-        size: The number of records; under add-remove, the public size that will be stated.
+        size: The number of records that count; under add-remove, the public size that will be
+            stated. With `by`, the size of one group, because every group gets the whole budget.
+            With `unit`, the number of units, times the rows that count of each.
         q: The quantiles, as in `quantiles`.
         epsilon: The budget, as in `quantiles`.
         delta: With epsilon, as in `quantiles`.
@@ -156,6 +169,7 @@ def plan(
             values. The default is half of the bounds.
         intervals: Plan for a release with intervals, as in `quantiles`. Its answers get two thirds
             of the budget.
+        max_rows_per_unit: With `unit`, how many rows of a unit count, as in `quantiles`.
         source: Where the records are: "memory", or "engine" for lazy tables, Parquet files and
             queries. Where several mechanisms are good, "auto" takes the cheapest one there.
 
@@ -165,11 +179,25 @@ def plan(
     """
     budget = privacy.budget(epsilon=epsilon, delta=delta, rho=rho, neighbors=neighbors)
     n, requested = require.count(minimum=1, size=size), require.quantiles(q=q)
-    view = reference(data, n, planned_grid(bounds, resolution, grid), spread)
-    stated = require_intervals(intervals)
-    m, place = choice.answers(requested, stated), require.choice(costs.READING, source=source)
-    chosen = choice.choose(budget, m, n, view.grid, place)
-    return planned(budget, requested, view, n, stated, chosen=chosen)
+    points, stated = planned_grid(bounds, resolution, grid), require_intervals(intervals)
+    view, length = reference(data, n, points, spread), extent(points, spread)
+    row, m = row_budget(budget, max_rows_per_unit), choice.answers(requested, stated)
+    chosen = choice.choose(row, m, n, points, require.choice(costs.READING, source=source))
+    return planned(
+        budget,
+        requested,
+        view,
+        n,
+        stated,
+        chosen=chosen,
+        rows=max_rows_per_unit,
+        extent=length if data == "even" else None,
+    )
+
+
+def row_budget(budget: Guarantee, rows: int) -> Guarantee:
+    """The budget of one of the rows of a unit that count."""
+    return Units.of("unit", rows).price(budget, grouped=False)
 
 
 def planned(
@@ -181,32 +209,37 @@ def planned(
     *,
     chosen: choice.Choice,
     sized: bool = True,
+    rows: int = 1,
+    extent: float | None = None,
 ) -> Plan:
     """The plan for a reference data set; `chosen` is the choice of auto.
 
     Without `sized`, the number of records is neither public nor stated.
     """
-    m = choice.answers(q, intervals)
+    m, row = choice.answers(q, intervals), budget.per_row(rows)
     estimates, left_out = [], {}
     for name, registered in registry.REGISTERED.items():
         reason = unsuited(registered, budget, m)
         if not reason:
             draws = None if name == chosen.mechanism else other_draws(registered, m)
             try:
-                estimates.append(estimate(name, budget, q, view, draws, intervals, sized=sized))
+                estimates.append(estimate(name, row, q, view, draws, intervals, sized=sized))
                 continue
             except ValueError as refusal:
                 reason = str(refusal)
         if not registered.mechanism.profile.research_only:
             left_out[name] = reason
     counted = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
+    points = f" {view.grid.size:,} grid points;" if bounded(view.grid) else ""
     return Plan(
         size=size,
         q=q,
         budget=budget,
         grid=view.grid.describe(),
-        assumption=f"{view.words}; {view.grid.size:,} grid points; {size:,} {counted}",
+        assumption=f"{view.words};{points} {size:,} {counted}",
         intervals=intervals,
+        rows=rows,
+        extent=extent,
         table=tuple(sorted(estimates, key=lambda estimate: estimate.mean)),
         chosen=chosen,
         left_out=left_out,

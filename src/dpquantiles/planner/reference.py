@@ -273,8 +273,7 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     """The first step, the number of steps, and a description of a part of the grid."""
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
-    base = finest(grid)
-    unbounded = isinstance(base, FloatGrid) and base.unbounded
+    unbounded = not bounded(grid)
     if spread is None and unbounded and grid.kind.integral:
         first, last = (int(step) for step in grid.encode(np.array([0, WHOLE_NUMBERS])))
         return first, last - first + 1, f"the whole numbers from 0 to {WHOLE_NUMBERS:,}"
@@ -290,8 +289,31 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     steps = min(grid.size, max(1, round(grid.size * share)))
     middle = 3 * grid.size // 4 if unbounded else grid.size // 2
     first = max(0, min(middle - steps // 2, grid.size - steps))
-    whole = "all floating-point numbers" if unbounded else "the bounds"
-    return first, steps, f"{share:.3g} of {whole}"
+    where = f"{share:.3g} of the bounds"
+    return first, steps, "a small part of all floating-point numbers" if unbounded else where
+
+
+def bounded(grid: Grid) -> bool:
+    """Whether somebody stated where the grid ends, or its type has few values."""
+    base = finest(grid)
+    return not (isinstance(base, FloatGrid) and base.unbounded)
+
+
+def extent(grid: Grid, spread: Any) -> float | None:
+    """The distance between the ends of a part of the grid, as a number of its type.
+
+    None where the ends are only assumed: without bounds, and without a pair of values.
+    """
+    if isinstance(spread, (tuple, list)):
+        _between(grid, spread)
+        ends = list(spread)
+    elif not bounded(grid):
+        return None
+    else:
+        first, steps, _ = part(grid, spread)
+        ends = list(grid.decode(np.array([first, first + steps - 1])))
+    low, high = (grid.kind.number(end, "spread") for end in ends)
+    return float(high - low)
 
 
 def _between(grid: Grid, spread: Any) -> tuple[int, int, str]:

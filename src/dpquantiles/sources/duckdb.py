@@ -12,6 +12,7 @@ from dpquantiles.errors import MissingBackend
 from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.columns import Numbers
+from dpquantiles.sources.engine import TOGETHER
 from dpquantiles.sources.queries import BATCH, QueryEngine, in_order
 from dpquantiles.sources.tables import Table
 
@@ -93,7 +94,10 @@ class DuckDB(QueryEngine):
         return _with_durations(super().collect(plain), lengths)
 
     def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
-        """All by one scan that DuckDB orders, on disk if memory is short."""
+        """If there are many rows, by one scan that DuckDB orders, on disk if memory is short."""
+        if len(runs) <= 2 * TOGETHER:
+            yield from super().portions(frame, runs)
+            return
         plain, lengths = self._without_intervals(frame)
         for rows in in_order(self, plain, runs, _batches):
             yield _with_durations(rows, lengths)

@@ -42,8 +42,8 @@ COUNT, LOW, HIGH = "count", "low", "high"
 CODE = "dpq_code"
 """The column of the place that the key of a row has in a list of keys."""
 
-TOGETHER = 16
-"""How many portions of groups are fetched by one scan where the engine does not order rows."""
+TOGETHER = 8
+"""How many portions of groups are fetched at once where the engine does not order rows."""
 
 POSITION = "p"
 """The column of positions, for values that cannot be cast to positions."""
@@ -82,6 +82,17 @@ def safe(table: Table, columns: Sequence[str]) -> Table:
     return engine_of(table).safe(table, columns) if table.lazy else table
 
 
+def renamed(table: Table, columns: Mapping[str, str]) -> Table:
+    """The same rows with only these columns: new names, and the names that they have."""
+    if table.lazy:
+        frame = engine_of(table).renamed(table.frame, columns)
+    else:
+        frame = table.frame.select(*(nw.col(old).alias(new) for new, old in columns.items()))
+    known = table.domains
+    domains = {new: known[old] for new, old in columns.items() if old in known}
+    return replace(table, frame=frame, domains=domains)
+
+
 @contextmanager
 def pinned(table: Table) -> Iterator[Table]:
     """The same rows, which do not change while the body runs."""
@@ -109,6 +120,10 @@ class Engine(ABC):
         they are. Calling this twice changes nothing more.
         """
         return table
+
+    def renamed(self, frame: Any, columns: Mapping[str, str]) -> Any:
+        """Columns under new names, given by the names that they have."""
+        return frame.select(*(nw.col(old).alias(new) for new, old in columns.items()))
 
     @abstractmethod
     def numbers(self, table: Table, column: str) -> "Numbers":

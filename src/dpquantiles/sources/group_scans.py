@@ -21,7 +21,7 @@ from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import Groups, SortedView, is_dropped, stand_in
-from dpquantiles.views.groups import portions
+from dpquantiles.views.array import portions
 from dpquantiles.views.protocol import Ints
 
 VALUE = "dpq_value"
@@ -101,42 +101,44 @@ class EngineGroups:
     def _large(self) -> Any:
         return self.rows > MOST_ROWS
 
-    def some(self, places: Ints) -> Groups:
-        """The records of a few groups, by a scan of their own."""
-        small = places[~self._large[places]].tolist()
-        rows = self.engine.collected(self.frame.filter(nw.col(CODE).is_in(small)))
-        return self._groups(places, np.searchsorted(places, integers(rows[CODE])), rows)
+    def __len__(self) -> int:
+        return len(self.rows)
 
-    def portions(self) -> Iterator[tuple[range, Groups]]:
-        """Large groups, which are portions by themselves, are scanned between two fetches."""
+    def views(self, which: Ints) -> Iterator[SortedView]:
+        """A few groups, with ascending places, by a scan of their own."""
+        return self._some(which).views(np.arange(len(which)))
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        """Portions with large groups are read by scans of their own, between the others."""
         runs = portions(self.rows)
-        for is_large, stretch in itertools.groupby(runs, lambda run: bool(self._large[run.start])):
+        for is_large, stretch in itertools.groupby(runs, lambda run: self._large[run].any()):
             if is_large:
-                yield from ((run, self._groups(np.array(run))) for run in stretch)
+                yield from ((np.array(run), self._some(np.array(run))) for run in stretch)
                 continue
             some = list(stretch)
             for run, rows in zip(some, self.engine.portions(self.frame, some), strict=True):
-                yield run, self._groups(np.array(run), integers(rows[CODE]) - run.start, rows)
+                yield np.array(run), self._groups(np.array(run), rows)
 
-    def _groups(self, places: Ints, codes: Ints | None = None, rows: Any = None) -> Groups:
-        """Fetched rows by group, and scans of large groups."""
+    def _some(self, places: Ints) -> Groups:
+        """Some groups: small ones are fetched, and large ones scanned where they are."""
         large = self._large[places]
+        small = places[~large].tolist()
+        rows = self.engine.collected(self.frame.filter(nw.col(CODE).is_in(small)))
+        groups = self._groups(places, rows)
         apart = {i: self._scanned(int(places[i])) for i in np.flatnonzero(large).tolist()}
-        missing = None if self.missing is None else self.missing[places]
-        if rows is None or codes is None:
-            nothing = np.empty(0, dtype=np.int64)
-            return replace(
-                Groups.of(self.grid, nothing, nothing, len(places), missing), apart=apart
-            )
-        fetched = np.bincount(codes, minlength=len(places))
-        self.engine.require_same(
-            same=np.array_equal(fetched, np.where(large, 0, self.rows[places]))
-        )
-        typed = memory.read(rows[VALUE].to_native(), self.kind)
-        groups = on_grid(self.grid, self.policy, codes, typed, len(places))
-        if missing is not None and groups.missing is not None:
-            missing = np.where(large, missing, groups.missing)
+        missing = groups.missing
+        if missing is not None:
+            missing = np.where(large, self.absent[places], missing)
         return replace(groups, missing=missing, apart=apart)
+
+    def _groups(self, places: Ints, rows: Any) -> Groups:
+        """Fetched rows by group."""
+        codes = np.searchsorted(places, integers(rows[CODE]))
+        fetched = np.bincount(codes, minlength=len(places))
+        expected = np.where(self._large[places], 0, self.rows[places])
+        self.engine.require_same(same=np.array_equal(fetched, expected))
+        typed = memory.read(rows[VALUE].to_native(), self.kind)
+        return on_grid(self.grid, self.policy, codes, typed, len(places))
 
     def _scanned(self, place: int) -> SortedView:
         """One group, scanned by the engine."""

@@ -17,7 +17,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.engine import CODE, engine_of, pinned, safe
+from dpquantiles.sources.engine import CODE, engine_of, pinned, renamed, safe
 from dpquantiles.sources.group_scans import (
     ABSENT,
     COUNT,
@@ -32,7 +32,7 @@ from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
-from dpquantiles.views import GroupedRecords, Groups
+from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
 NO_UNITS = Units()
@@ -57,11 +57,11 @@ def grouped_rows(
     of groups are public, they count in these sizes and must stay.
     """
     names = tuple(f"dpq_key_{i}" for i in range(len(columns.by)))
-    given = zip(columns.by, names, strict=True)
-    parts = [_spelled(table, by).alias(name) for by, name in given]
-    people = [] if units.column is None else [_spelled(table, units.column).alias(UNIT)]
-    frame = table.frame.select(*parts, nw.col(column).alias(VALUE), *people)
-    frame = safe(Table(frame), (VALUE,)).frame
+    people = {} if units.column is None else {UNIT: units.column}
+    own = {**dict(zip(names, columns.by, strict=True)), VALUE: column, **people}
+    rows = renamed(table, own)
+    rows = Table(rows.frame.with_columns(*(_spelled(rows, name) for name in (*names, *people))))
+    frame = safe(rows, (VALUE,)).frame
     frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
     # An object that has no text has no key either.
     frame = frame.filter(*(~nw.col(name).is_null() for name in names))
@@ -119,7 +119,7 @@ class GroupedRows:
 
     @contextmanager
     def _of_keys(self) -> Iterator[Table]:
-        """The rows of the listed keys. Without units, `records` drops all others."""
+        """The rows of the listed keys. Without units, `groups` drops all others."""
         codes, table = self.listed_codes, self.table
         if codes is None or (table.lazy and self.units.column is None):
             yield table
@@ -136,7 +136,7 @@ class GroupedRows:
         return {tuple(map(_plain, key)): (int(n), int(gone)) for *key, n, gone in sorted(rows)}
 
     @contextmanager
-    def records(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[GroupedRecords]:
+    def groups(self, keys: Sequence[Key], grid: Grid, missing: Any) -> Iterator[AnyGroups]:
         """The records of groups, by the codes of their keys."""
         table, kind = self.table, self.source.kind
         if not table.lazy:

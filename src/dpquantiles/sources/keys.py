@@ -75,7 +75,8 @@ class KeyColumns:
                 "the data, because a group that shows up tells that somebody is in it; or "
                 "keys='private' (with delta), which finds groups by a selection that is paid for"
             )
-        checked = tuple(self._key(key) for key in self._listed(keys))
+        listed = self._listed(keys)
+        checked = tuple(self._plain(listed) or map(self._key, listed))
         if not checked:
             raise InvalidValue("keys must name at least one group, got none")
         counted = Counter(checked)
@@ -88,7 +89,7 @@ class KeyColumns:
         """A key as users write it: not a tuple if there is only one column."""
         return key[0] if len(self.by) == 1 else key
 
-    def _listed(self, keys: Any) -> Iterable[Any]:
+    def _listed(self, keys: Any) -> Sequence[Any]:
         if isinstance(keys, (str, bytes, dict)) or not hasattr(keys, "__iter__"):
             raise InvalidType(
                 f"keys must be a list of keys, a table or 'private', got {shown(keys)}"
@@ -101,6 +102,13 @@ class KeyColumns:
         frame = table.select(self.by).frame
         rows = (frame.collect() if table.lazy else frame).rows()
         return [row[0] for row in rows] if len(self.by) == 1 else rows
+
+    def _plain(self, keys: Sequence[Any]) -> Iterable[Key] | None:
+        """Many keys of one column at once, if nothing about them needs to be converted."""
+        limits = UINT64 if self.by[0] in self.unsigned else INT64
+        if self.types != ("int",) or set(map(type, keys)) != {int}:
+            return None
+        return zip(keys) if limits.min <= min(keys) and max(keys) <= limits.max else None
 
     def _key(self, key: Any) -> Key:
         parts = (key,) if len(self.by) == 1 and not isinstance(key, tuple) else key

@@ -20,9 +20,9 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
 from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
-from dpquantiles.sources.bins import Even, Pieces, Range, first_map
+from dpquantiles.sources.bins import VALUE, Even, Pieces, Range, first_map
 from dpquantiles.sources.columns import Counts, Numbers
-from dpquantiles.sources.engine import engine_of
+from dpquantiles.sources.engine import engine_of, renamed
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import Limits, SortedView, filled, stand_in
@@ -70,7 +70,8 @@ class LazyColumn:
         table.dtype(name)
         engine = engine_of(table)
         try:
-            numbers = engine.numbers(engine.safe(table.select([name]), [name]), name)
+            own = renamed(table, {VALUE: name})
+            numbers = engine.numbers(engine.safe(own, [VALUE]), VALUE)
         except InvalidType as error:
             raise InvalidType(f"column {name!r}: {error}") from None
         return cls(numbers, table.domains.get(name) or engine.domain(table, name))

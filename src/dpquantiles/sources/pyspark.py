@@ -6,6 +6,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
+import pyspark
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -21,7 +22,7 @@ from pyspark.sql.types import (
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING
+from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, TOGETHER
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
@@ -46,6 +47,11 @@ class Spark(QueryEngine):
 
     def with_cells(self, native: Any, cells: Mapping[str, Any]) -> Any:
         return native.withColumns(dict(cells))
+
+    def renamed(self, frame: Any, columns: Mapping[str, str]) -> Any:
+        """Narwhals does not quote names, and Spark takes a dot for a field of a column."""
+        cells = (F.col(quoted(old)).alias(new) for new, old in columns.items())
+        return nw.from_native(frame.to_native().select(*cells))
 
     def dtype(self, table: Table, column: str) -> Any:
         """Narwhals does not know Spark's intervals, and asks for a session's time zone only once.
@@ -124,16 +130,27 @@ class Spark(QueryEngine):
             native.unpersist()
 
     def uploaded(
-        self,
-        native: Any,
-        columns: Mapping[str, Sequence[Any]],
-        schema: Mapping[str, Any],  # noqa: ARG002
+        self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
     ) -> AbstractContextManager[Any]:
-        own = {field.name: field for field in native.schema}
-        fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
-        rows = list(zip(*columns.values(), strict=True))
-        keys = native.sparkSession.createDataFrame(rows, StructType(fields))
-        return nullcontext(F.broadcast(keys) if len(rows) <= MOST_BROADCAST else keys)
+        session, count = native.sparkSession, len(next(iter(columns.values())))
+        if int(pyspark.__version__.partition(".")[0]) >= 4:
+            rows = nw.from_dict(columns, schema, backend="pyarrow").to_native()
+            keys = session.createDataFrame(rows)
+        else:  # Spark 3 takes no tables of Arrow
+            own = {field.name: field for field in native.schema}
+            fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
+            listed = list(zip(*columns.values(), strict=True))
+            keys = session.createDataFrame(listed, StructType(fields))
+        return nullcontext(F.broadcast(keys) if count <= MOST_BROADCAST else keys)
+
+    def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
+        """Rows that need more than one fetch are ordered by key once, and kept on the workers."""
+        if len(runs) <= TOGETHER:
+            yield from super().portions(frame, runs)
+            return
+        ordered = frame.to_native().repartitionByRange(CODE).sortWithinPartitions(CODE)
+        with self.kept(ordered) as rows:
+            yield from super().portions(nw.from_native(rows), runs)
 
 
 def quoted(name: str) -> str:

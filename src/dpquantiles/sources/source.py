@@ -24,7 +24,7 @@ from dpquantiles.privacy import Units
 from dpquantiles.sources import csv_files, memory, parquet_files, tables
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.cells import BY_RULE
-from dpquantiles.sources.engine import engine_of, pinned, safe
+from dpquantiles.sources.engine import engine_of, pinned, renamed, safe
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
 from dpquantiles.sources.named import Named, check_readable
@@ -33,6 +33,9 @@ from dpquantiles.sources.units import bound_rows, present, units_beside
 
 MOST_VALUES = 10_000_000
 """Several columns are fetched together if they have at most this many values in all."""
+
+PERSON = "dpq_person"
+"""The column of units. Columns have our own names, because engines misread some of others."""
 
 Source = TypedColumn | LazyColumn
 """One column. Its type is public, and its records are read when a view of them is opened."""
@@ -237,15 +240,17 @@ def pinned_columns(
         with source.pinned() as still:
             yield {column: still}
         return
-    rows = opened.table
+    own = {f"dpq_column_{i}": name for i, name in enumerate(columns)}
+    people = {} if units.column is None else {PERSON: units.column}
+    rows = renamed(opened.table, {**own, **people})
     if units.column is not None:
-        rows, unit = units_beside(rows, units.column, columns)
+        rows, unit = units_beside(rows, PERSON, tuple(own))
         if len(columns) == 1 and drop_first:
-            rows = present(rows, columns[0])
-        rows = bound_rows(rows, unit, units.rows, columns, bits)
-    with pinned(rows.select(columns)) as still_rows:
-        fetched = _fetched(still_rows, columns) if len(columns) > 1 else still_rows
-        yield {name: column_of(fetched, name, source.kind) for name, source in sources.items()}
+            rows = present(rows, *own)
+        rows = bound_rows(rows, unit, units.rows, tuple(own), bits)
+    with pinned(rows.select(own)) as still_rows:
+        fetched = _fetched(still_rows, tuple(own)) if len(columns) > 1 else still_rows
+        yield {name: column_of(fetched, ours, sources[name].kind) for ours, name in own.items()}
 
 
 def _fetched(table: Table, columns: Sequence[str]) -> Table:

@@ -93,12 +93,38 @@ def _is_missing(cell: Any) -> bool:
         return True
 
 
+FEW_ROWS = 8
+"""Up to so many rows of a unit are chosen without sorting all rows."""
+
+
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
     """Which rows in memory are kept: those of each unit with the least random numbers."""
     absent = units[ABSENT].to_numpy().astype(bool)
     codes = _codes(units[UNIT], absent) + 1
     codes[absent] = 0
-    order = np.lexsort((words(bits, len(codes)), codes))
+    return least_of_each(codes, words(bits, len(codes)), rows)
+
+
+def least_of_each(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:
+    """The places of the least numbers of each code, at most `rows`; the first of equal ones."""
+    if rows > FEW_ROWS:
+        return _least_by_sorting(codes, numbers, rows)
+    kept, unseen = np.zeros(len(codes), dtype=bool), np.iinfo(np.uint64).max
+    code, number, place = codes, numbers, np.arange(len(codes))
+    for more in reversed(range(rows)):
+        least = np.full(int(codes.max(initial=0)) + 1, unseen)
+        np.minimum.at(least, code, number)
+        found = number == least[code]
+        if np.count_nonzero(found) != np.count_nonzero(least != unseen):
+            return _least_by_sorting(codes, numbers, rows)  # two equal numbers of 64 random bits
+        kept[place[found]] = True
+        if more:
+            code, number, place = code[~found], number[~found], place[~found]
+    return kept
+
+
+def _least_by_sorting(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:
+    order = np.lexsort((numbers, codes))
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     place = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
     kept = np.zeros(len(codes), dtype=bool)

@@ -213,7 +213,7 @@ class Asked:
             ends = (written.value(end, kind, "bounds") for end in (self.lower, self.upper))
             grid["bounds"] = f"({', '.join(map(_literal, ends))})"
         if self.resolution:
-            grid["resolution"] = _literal(written.step(self.resolution, kind))
+            grid["resolution"] = _literal(written.distance(self.resolution, kind, "resolution"))
         plain = {name: repr(getattr(self, name)) for name in ("neighbors", "mechanism")}
         usual = {name: text for name, text in plain.items() if _unusual(self, name)}
         if _unusual(self, "missing"):

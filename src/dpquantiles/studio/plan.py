@@ -10,7 +10,7 @@ from dpquantiles.errors import PublicError
 from dpquantiles.forecast import Forecast
 from dpquantiles.ledger import Ledger
 from dpquantiles.planner import AUTO
-from dpquantiles.planner.estimates import Estimate
+from dpquantiles.planner.estimates import Estimate, is_quick
 from dpquantiles.present import forecasts, plans, words
 from dpquantiles.present.forecasts import Errors, Point
 from dpquantiles.present.report import bar, in_numbers
@@ -140,7 +140,8 @@ def _warned(forecast: Forecast, known: Estimate | None) -> Element | None:
     job, draw = forecast.job, forecast.draw
     if job.by or (forecast.rows is None and forecast.guess is None and job.typical_size is None):
         return None
-    told = cautions.for_errors(job, forecast.mechanism, draw.size, forecast.grid, known)
+    stated = known if is_quick(forecast.mechanism, job.q) else None
+    told = cautions.for_errors(job, forecast.mechanism, draw.size, forecast.grid, stated)
     return alert(" ".join(told["warnings"])) if "warnings" in told else None
 
 

@@ -3,14 +3,15 @@
 from dpquantiles.views.array import (
     DROP,
     MISSING_POLICIES,
+    AnyGroups,
     ArrayView,
     FilledView,
+    Groups,
     SortedSteps,
     filled,
     is_dropped,
     stand_in,
 )
-from dpquantiles.views.groups import GroupedRecords, Groups
 from dpquantiles.views.parts import PartView, ReadAhead
 from dpquantiles.views.protocol import (
     Demand,
@@ -26,10 +27,10 @@ from dpquantiles.views.protocol import (
 __all__ = [
     "DROP",
     "MISSING_POLICIES",
+    "AnyGroups",
     "ArrayView",
     "Demand",
     "FilledView",
-    "GroupedRecords",
     "Groups",
     "Limits",
     "PartView",
