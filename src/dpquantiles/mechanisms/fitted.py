@@ -31,7 +31,7 @@ from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE,
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
-from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
+from dpquantiles.mechanisms.recursive_joint_exp import MOST_ALONE, RecursiveJointExp
 from dpquantiles.mechanisms.told_apart import StepGrid
 from dpquantiles.privacy import Guarantee
 from dpquantiles.results import Release
@@ -68,8 +68,9 @@ SMOOTH_CELLS, FEWEST_CELLS = 0.4, 64
 """The number of cells of a tree for smooth records is the first times epsilon sqrt(n), and at least
 the second. In a cell of c records, ranks vary by sqrt(c); every cell adds noise of 1 / epsilon."""
 
-MOST_JOINT = 28
-"""For more quantiles of smooth data, recursive_joint_exp is used."""
+MOST_JOINT = MOST_ALONE - 1
+"""For more quantiles of smooth data, recursive_joint_exp is used, which has several levels then. It
+is about as accurate, and some ten times faster."""
 
 
 class FittedStages(NamedTuple):

@@ -59,11 +59,8 @@ WEAKEST, STRONGEST = 2.0**-40, 2.0**40
 NEGLIGIBLE = 1e-4
 """Errors below this part of the records are good enough."""
 
-ABOUT = 1.25
+ABOUT = 1.2
 """Costs that differ by less than this factor are about the same."""
-
-WHERE = {"memory": "in memory", "engine": "on an engine"}
-"""Kinds of sources, in the words of a release."""
 
 UNKNOWN_SIZE = 10_000
 """The assumed number of records where it is protected and no size is stated."""
@@ -119,7 +116,7 @@ def _chosen(
     name = most_accurate if most_accurate in cheap else cheap[0]
     why = _reason(name, m, n, size, errors)
     if name != most_accurate:
-        why += f"; {most_accurate} is good as well, and slower {WHERE[source]}"
+        why += f"; {most_accurate} is good as well, but slower here"
     return Choice(name, why)
 
 

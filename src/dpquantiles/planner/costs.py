@@ -6,9 +6,11 @@ drawing. JointExp walks through m windows of about
 
     2 R,   R = (TYPICAL m + CERTAIN) / (2 c),   c = rate / 4                                     (1)
 
-records (see `joint_exp.py`). RecursiveJointExp does the same with at most MOST_FAN cuts at a time
-and a rate that is divided by twice its levels. A tree does little. The numbers were measured on one
-machine; only their ratios matter, and only as far as they tell cheap from costly.
+records (see `joint_exp.py`), and does so again for each window that reaches an end of the records,
+because grids of a family end in different places. RecursiveJointExp does the same on one grid, with
+at most MOST_FAN cuts at a time and a rate that is divided by twice its levels. A tree does little.
+The numbers were measured on one machine; only their ratios matter, and only as far as they tell
+cheap from costly.
 """
 
 import math
@@ -24,8 +26,10 @@ SourceKind = Literal["memory", "engine"]
 TYPICAL, CERTAIN = 22.0, 44.0
 """Logarithms: of the points of a typical grid, and of one over the chance to leave a window."""
 
-STEP, START = 0.0018, 8.0
-"""The work per record of a window, and before any."""
+FAMILY_STEP, STEP, START = 0.0018, 0.0002, 8.0
+"""The work per record of a window, on a family of grids and on one grid, and before any."""
+
+CROWDED = 20.0
 
 WIDER = 1.5
 """RecursiveJointExp reads its windows wider than it needs them."""
@@ -42,6 +46,8 @@ class Reading(NamedTuple):
 
     record: float
     value: float
+    most_values: float
+    """Values beyond this number cost `CROWDED` times more, because they need much memory."""
     windows: float
     """Scans for windows around ranks."""
     cells: float
@@ -51,8 +57,12 @@ class Reading(NamedTuple):
 
 
 READING: dict[SourceKind, Reading] = {
-    "memory": Reading(record=6e-6, value=1e-4, windows=1.0, cells=3.5, lumps=1.0),
-    "engine": Reading(record=6e-5, value=1e-3, windows=2.0, cells=2.5, lumps=1.0),
+    "memory": Reading(
+        record=6e-6, value=1e-4, most_values=math.inf, windows=1.0, cells=3.5, lumps=1.0
+    ),
+    "engine": Reading(
+        record=6e-5, value=1e-3, most_values=2.0**18, windows=2.0, cells=2.5, lumps=1.0
+    ),
 }
 
 
@@ -70,23 +80,31 @@ def cost(name: str, asked: Asked, kind: SourceKind) -> float:
     return max(LITTLE, _COSTS[name](asked, READING[kind])) if name in _COSTS else math.inf
 
 
-def _windows(asked: Asked, reading: Reading, cuts: int, parts: int, wider: float) -> float:
-    """Windows (1) around m ranks, with so many cuts at a time and so much less rate."""
-    reach = (TYPICAL * cuts + CERTAIN) * 2 * parts / asked.rate
+def _reach(asked: Asked, cuts: int, parts: int) -> float:
+    """R of (1), with so many cuts at a time and so much less rate."""
+    return (TYPICAL * cuts + CERTAIN) * 2 * parts / asked.rate
+
+
+def _windows(asked: Asked, reading: Reading, reach: float, step: float, wider: float) -> float:
+    """Windows around m ranks."""
     window = asked.m * min(2 * reach, asked.n)
+    values = min(wider * window, asked.n)
+    beyond = max(0.0, values - reading.most_values)
     scans = reading.windows * reading.record * asked.n
-    return START + scans + STEP * window + reading.value * wider * window
+    return START + scans + step * window + reading.value * (values + CROWDED * beyond)
 
 
 def _joint(asked: Asked, reading: Reading) -> float:
-    return _windows(asked, reading, asked.m, 1, 1.0)
+    reach = _reach(asked, asked.m, 1)
+    at_ends = min(reach * (asked.m + 1) / max(asked.n, 1), asked.m)
+    return _windows(asked, reading, reach, FAMILY_STEP * (1 + at_ends), 1.0)
 
 
 def _recursive(asked: Asked, reading: Reading) -> float:
     levels = RecursiveJointExp.parts(asked.m)
     if levels == 1:
         return _joint(asked, reading)
-    return _windows(asked, reading, MOST_FAN, 2 * levels, WIDER)
+    return _windows(asked, reading, _reach(asked, MOST_FAN, 2 * levels), STEP, WIDER)
 
 
 def _tree(asked: Asked, reading: Reading) -> float:
