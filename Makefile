@@ -73,6 +73,7 @@ accuracy-table: $(DEVELOPMENT)
 
 small-data: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.small_data --page docs/accuracy.md
+	$(BIN)/python -m experiments.small_data_figure
 
 # Other libraries ask for other versions of what we use, so they have a place of their own.
 peers: $(PEERS)/.peers

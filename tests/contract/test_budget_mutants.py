@@ -93,8 +93,8 @@ OTHERS: list[tuple[Any, str, str, str, Any]] = [
     # Public numbers that must not follow the records.
     (
         fitted.Fitted.release,
-        "self.part_length(points, size)",
-        "self.part_length(points, view.n)",
+        "self.part_of(view.grid, size)",
+        "self.part_of(view.grid, view.n)",
         "fitted-pure-add-remove",
         check_public_numbers,
     ),

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpquantiles.grid import Ruler
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import (
     above_threshold,
@@ -220,8 +221,11 @@ class Recorder:
         )
         self.add("tree", spared, spared_rho, rate)
 
-    def cuts(self, _made: Any, _below: Any, _points: int, rule: cells.Rule, *_: Any) -> None:
-        """However many cells are asked about, one price."""
+    def cuts(
+        self, _made: Any, _below: Any, _points: int, rule: cells.Rule, *_: Any, final: Any
+    ) -> None:
+        """However many cells are asked about, one price; which are never cut is public."""
+        assert isinstance(getattr(final, "__self__", None), Ruler)
         ((rate, *others),) = ([rate for rate, _ in self.noise],)
         assert set(others) <= {rate}
         most = cut_loss(rate, rule.toll)
