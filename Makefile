@@ -67,6 +67,7 @@ bench-sources: $(DEVELOPMENT)
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg
+	test ! -f build/bench/speed.json || $(BIN)/python -m benchmarks.speed --draw docs/images/time.svg
 
 accuracy-table: $(DEVELOPMENT)
 	$(BIN)/python -m experiments.accuracy_table

@@ -7,13 +7,12 @@ replacement. Every contender answers the same records at the same total epsilon,
 error of an answer o for the quantile q is the distance of q n to [#(x < o), #(x <= o)]: an answer
 that falls on a tied value is right for every rank that this value covers.
 
-The figure (SVG, and PNG beside it) has a third panel with times, if `benchmarks.speed` kept some.
+The figure is written as SVG, with a PNG beside it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Callable, Mapping
@@ -194,13 +193,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the trials")
     parser.add_argument("--figure", type=Path, default=Path("docs/images/accuracy.svg"))
-    parser.add_argument("--speed", type=Path, default=Path("build/bench/speed.json"))
     options = parser.parse_args()
     trials = QUICK_TRIALS if options.quick else TRIALS
     panels = {each.name: panel(each, trials) for each in datasets()}
     print("\n\n".join(table(name, curves) for name, curves in panels.items()))
-    times = json.loads(options.speed.read_text("utf-8")) if options.speed.exists() else None
-    figure.draw(panels, times, options.figure)
+    figure.draw(panels, options.figure)
 
 
 if __name__ == "__main__":

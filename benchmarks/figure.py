@@ -1,4 +1,4 @@
-"""The accuracy figure: curves in, SVG and PNG out; the numbers in its titles are computed."""
+"""Figures of accuracy and of times: curves in, SVG and PNG out; titles are computed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
@@ -19,7 +20,9 @@ Floats = NDArray[np.float64]
 TIMES = "\N{MULTIPLICATION SIGN}"
 INK = "#222222"
 FAINT = "#d9d9d9"
-TIMED_COUNTS = (9, 30)
+TIMED = {9: "-", 30: "--", 99: ":"}
+"""The lines of the numbers of quantiles whose times are shown."""
+
 ERROR_LIMITS = (0.15, 150.0)
 """The same for both accuracy panels, so that they can be compared."""
 
@@ -76,27 +79,35 @@ ACCURACY_LOOKS = {
 }
 
 
-def draw(panels: Mapping[str, Panel], times: dict[str, Any] | None, path: Path) -> None:
-    """Draw the two accuracy panels, and the times below where there are any."""
-    mosaic = "AB;CC" if times else "AB"
+def draw(panels: Mapping[str, Panel], path: Path) -> None:
+    """Draw the two accuracy panels."""
     with mpl.rc_context(STYLE):
         canvas, axes = plt.subplot_mosaic(
-            mosaic,
-            figsize=(8, 8.2 if times else 4.1),
-            layout=ConstrainedLayoutEngine(hspace=0.06, wspace=0.05),
+            "AB", figsize=(8, 4.1), layout=ConstrainedLayoutEngine(wspace=0.05)
         )
         draw_accuracy(axes["A"], panels["normal"])
         axes["A"].set_title(normal_title(panels["normal"]))
         draw_accuracy(axes["B"], panels["flights"])
         axes["B"].set_title(flights_title(panels["flights"]))
-        if times:
-            curves = time_curves(times["rows"])
-            draw_times(axes["C"], curves)
-            axes["C"].set_title(times_title(curves))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        canvas.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        canvas.savefig(path.with_suffix(".png"), dpi=200)
-        plt.close(canvas)
+        write(canvas, path)
+
+
+def draw_time(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw the times that `benchmarks.speed` measured."""
+    with mpl.rc_context(STYLE):
+        canvas, axes = plt.subplots(figsize=(8, 4.1), layout=ConstrainedLayoutEngine())
+        curves = time_curves(rows)
+        draw_times(axes, curves)
+        axes.set_title(times_title(curves))
+        write(canvas, path)
+
+
+def write(canvas: Figure, path: Path) -> None:
+    """Write a figure as SVG, and as PNG beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    canvas.savefig(path.with_suffix(".png"), dpi=200)
+    plt.close(canvas)
 
 
 def draw_accuracy(axes: Axes, curves: Panel) -> None:
@@ -136,21 +147,21 @@ def time_look(name: str, m: int) -> Look:
     """Blue for us and vermilion for the paper; broken lines for more quantiles."""
     ours = name == "ours"
     label = f"{'dpquantiles' if ours else 'the paper'}, m = {m}"
-    line = "-" if m == TIMED_COUNTS[0] else "--"
-    return Look(label, BLUE if ours else VERMILION, line, 2.8 if ours else 1.8)
+    return Look(label, BLUE if ours else VERMILION, TIMED[m], 2.8 if ours else 1.8)
 
 
 def time_curves(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Curve]:
-    """Ours and the paper's time over NumPy's, from ratios that were each measured in one cell."""
-    ratios = {(row["part"], row["n"], row["m"]): row["ratio"] for row in rows}
-    sizes = sorted({n for part, n, _ in ratios if part == "numpy"})
+    """The time of the default call, and that of the paper's algorithm, over NumPy's."""
+    cells = {(row["part"], row["n"], row["m"]): row for row in rows}
+    sizes = sorted({n for part, n, _ in cells if part == "open"})
     curves = {}
-    for m in TIMED_COUNTS:
-        ours = {n: ratios["numpy", n, m] for n in sizes}
-        over = {n: ratios["tuned", n, m] for n in sizes}
-        theirs = {n: ours[n] / over[n] for n in sizes if over[n]}
-        curves["ours", m] = time_curve(ours)
-        curves["paper", m] = time_curve(theirs)
+    for m in TIMED:
+        ours = {n: cells["open", n, m] for n in sizes}
+        curves["ours", m] = time_curve({n: row["ratio"] for n, row in ours.items()})
+        paper = {n: cells.get(("tuned", n, m), {}).get("theirs") for n in sizes}
+        theirs = {n: took / ours[n]["theirs"] for n, took in paper.items() if took}
+        if theirs:
+            curves["paper", m] = time_curve(theirs)
     return curves
 
 
@@ -175,16 +186,11 @@ def flights_title(curves: Panel) -> str:
 
 
 def times_title(curves: Mapping[tuple[str, int], Curve]) -> str:
-    """What the third panel shows, where both have a time for the most records."""
-    m = TIMED_COUNTS[0]
-    ours, theirs = curves["ours", m], curves["paper", m]
-    most, size = ours.x[-1], theirs.x[-1]
-    factor = float(theirs.y[-1] / ours.y[list(ours.x).index(size)])
-    change = "faster" if factor > 1 else "slower"
-    speed = f"{two_digits(max(factor, 1 / factor))}{TIMES} {change}"
-    cost = f"{two_digits(float(ours.y[-1]))}{TIMES} the time of numpy.quantile"
-    where = "" if size == most else f"at {size:,} records "
-    return f"{m} private quantiles of {most:,} records: {cost},\n{where}{speed} than the paper"
+    """What the panel shows, where there are the most records."""
+    most = curves["ours", min(TIMED)].x[-1]
+    ratios = [f"{two_digits(float(curves['ours', m].y[-1]))}{TIMES} (m = {m})" for m in TIMED]
+    listed = ", ".join(ratios)
+    return f"The default call on {most:,} records takes\n{listed} the time of numpy.quantile"
 
 
 def two_digits(number: float) -> str:

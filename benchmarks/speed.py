@@ -1,6 +1,7 @@
 """How long a release takes, as ratios to contenders that ran in turn with it on the same data.
 
-    python -m benchmarks.speed [--quick] [--output build/bench/speed.json]
+    python -m benchmarks.speed [--quick] [--only PART ...] [--output build/bench/speed.json]
+    python -m benchmarks.speed --draw docs/images/time.svg [--output build/bench/speed.json]
 
 Eight parts: the default call over `numpy.quantile`, with bounds ("bounds") and without ("open");
 JointExp over `numpy.quantile` ("numpy"); JointExp over the paper's algorithm line by line
@@ -128,7 +129,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few cells, a second each")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts")
     parser.add_argument("--output", type=Path, default=Path("build/bench/speed.json"))
+    parser.add_argument("--draw", type=Path, help="draw what was kept, and measure nothing")
     options = parser.parse_args()
+    if options.draw:
+        from benchmarks import figure
+
+        figure.draw_time(json.loads(options.output.read_text("utf-8"))["rows"], options.draw)
+        return
     rows = []
     for row in measure(quick=options.quick, parts=options.only):
         rows.append(row)
