@@ -54,7 +54,7 @@ def test_the_command_gives_this_very_release_again(
     entries = len(Ledger(studio.books))
     assert main([*shlex.split(command)[1:], "--format", "json", "--quiet"]) == 0
     assert len(Ledger(studio.books)) == entries
-    assert capsys.readouterr().out.strip() == client.get("/release/r1/json").text.strip()
+    assert capsys.readouterr().out.strip() == client.get("/download/json/r1").text.strip()
 
 
 @EVERY
@@ -90,7 +90,7 @@ def test_keys_are_never_the_name_of_a_file(client: TestClient, folder: Path) -> 
     confirm(client, asked)
     page = outcome(client, asked=asked)
     assert SECRET not in page
-    assert client.get("/release/r1/csv").text.splitlines()[1].startswith(str(secret))
+    assert client.get("/download/csv/r1").text.splitlines()[1].startswith(str(secret))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from dpquantiles.studio.choose import choose_page
 from dpquantiles.studio.guard import TOKEN, Guard
 from dpquantiles.studio.plan import Wanted, answer, plan_page
 from dpquantiles.studio.release import finished, review_page, state_page
-from dpquantiles.studio.releases import explained
+from dpquantiles.studio.releases import explained, page_of
 from dpquantiles.studio.studio import Studio
 
 STATIC = {
@@ -49,8 +49,8 @@ def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
         Route("/plan/cancel", pages.cancel, methods=["POST"]),
         Route("/release", pages.review),
         Route("/release", pages.confirm, methods=["POST"]),
-        Route("/release/{request}", pages.state),
-        Route("/release/{request}/{format}", pages.download),
+        Route("/release/{request:path}", pages.state),
+        Route("/download/{format}/{request:path}", pages.download),
         Route("/books", pages.books),
         Route("/books/verify", pages.verify, methods=["POST"]),
         Route("/books/export/{format}", pages.export),
@@ -144,11 +144,11 @@ class Pages:
             wanted = entries.require_name(request_id=known)
             if not asked.data:
                 raise PublicError("data must be chosen before they are released")
-            self.studio.releases.start(wanted, lambda: self.studio.job(asked, wanted))
+            self.studio.releases.start(wanted, asked, lambda: self.studio.job(asked, wanted))
         except (PublicError, OSError) as error:
             page = state_page(self.studio, asked, known, explained(error))
             return HTMLResponse(page, 409)
-        return RedirectResponse(f"/release/{wanted}?{asked.query}", 303)
+        return RedirectResponse(f"{page_of(wanted)}?{asked.query}", 303)
 
     def state(self, request: Request) -> Response:
         """Progress, failure or result of a release."""

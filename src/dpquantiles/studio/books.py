@@ -11,7 +11,7 @@ from dpquantiles.present import spending
 from dpquantiles.present.report import bar
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.html import Content, alert, card, page, table, tag, unstyled
-from dpquantiles.studio.releases import explained
+from dpquantiles.studio.releases import explained, page_of
 from dpquantiles.studio.studio import Studio
 
 MOST_ENTRIES = 200
@@ -104,7 +104,7 @@ def _action(content: Mapping[str, Any]) -> Content:
     words = ACTIONS[content["action"]]
     if content["action"] == "budget":
         return words
-    return tag("a", words, href=f"/release/{content['request']}")
+    return tag("a", words, href=page_of(content["request"]))
 
 
 def _amount(content: Mapping[str, Any]) -> str:

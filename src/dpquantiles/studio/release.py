@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from urllib.parse import quote
 from xml.etree.ElementTree import Element
 
 from dpquantiles.errors import PublicError
@@ -163,6 +164,7 @@ def state_page(studio: Studio, asked: Asked, request: str, problem: str = "") ->
     if problem:
         return _failed(studio, asked, problem)
     running = studio.releases.get(request)
+    asked = asked if running is None else running.asked  # whatever the address says
     if running is not None and not running.is_over:
         return _waiting(studio, asked, running)
     try:
@@ -250,13 +252,8 @@ def _failed(studio: Studio, asked: Asked, why: str, again: str | None = None) ->
 
 def _result(studio: Studio, asked: Asked, request: str, result: Made, rest: Remains | None) -> str:
     downloads = [
-        tag(
-            "li",
-            tag(
-                "a", name, href=f"/release/{request}/{format}", download=True, class_="button quiet"
-            ),
-        )
-        for format, name in FORMATS.items()
+        tag("li", tag("a", name, href=href, download=True, class_="button quiet"))
+        for name, href in _downloads(request).items()
     ]
     content: list[Content] = [
         tag("h1", "Released"),
@@ -275,6 +272,11 @@ def _result(studio: Studio, asked: Asked, request: str, result: Made, rest: Rema
     except (PublicError, OSError):  # the data may be gone; the release is not
         pass
     return _shown(studio, asked, content)
+
+
+def _downloads(request: str) -> dict[str, str]:
+    """The forms of a result by name, with their addresses."""
+    return {name: f"/download/{form}/{quote(request, safe='')}" for form, name in FORMATS.items()}
 
 
 def _sections(result: Made, rest: Remains | None) -> Iterable[Content]:
