@@ -125,6 +125,13 @@ def test_a_mistake_gets_a_sentence_and_no_charge(
         assert (plan.status_code, "alert" in plan.text) == (200, True)
 
 
+def test_a_mistake_that_only_a_type_shows_gets_a_sentence(client: TestClient) -> None:
+    """The type of a column of a CSV file may be left open; then it shows when Python is written."""
+    asked = replace(ASKED, type="", missing="-1e999")
+    page = client.get(f"/release?{asked.query}&request=r1")
+    assert (page.status_code, "missing must be one of" in page.text) == (200, True)
+
+
 def test_a_column_must_be_chosen(studio: Studio) -> None:
     with pytest.raises(InvalidValue, match="column must be chosen"):
         Asked(data="people.csv").job(studio.shelf.item("people.csv"))

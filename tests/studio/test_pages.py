@@ -285,6 +285,14 @@ def test_errors_quote_no_data(client: TestClient, monkeypatch: pytest.MonkeyPatc
     assert SECRET not in answer.text
 
 
+def test_an_address_that_leads_nowhere_gets_a_page_with_the_steps(client: TestClient) -> None:
+    for address in ("/nowhere", "/download/exe/r1", "/static/app.py", "/books/export/exe"):
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert "There is no such page" in answer.text
+        assert 'href="/books"' in answer.text
+
+
 def test_few_releases_run_at_once(
     client: TestClient, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

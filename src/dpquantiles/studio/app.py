@@ -37,6 +37,7 @@ MEDIA = {
     "svg": "image/svg+xml",
 }
 MOST_FIELDS = 64
+NO_PAGE = "There is no such page. Go on with one of the steps above."
 
 
 def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
@@ -58,23 +59,12 @@ def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
         Route("/invite", pages.invited, methods=["POST"]),
         Route("/static/{name}", static),
     ]
-    handlers = {HTTPException: refused, Exception: failed}
+    handlers = {HTTPException: pages.refused, Exception: pages.failed}
     app = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(app, studio.keys, hosts, cookie)
 
 
-def refused(_: Request, error: Exception) -> Response:
-    """The answer to an address that leads nowhere, and to what is too much."""
-    assert isinstance(error, HTTPException)
-    return HTMLResponse(html.bare("Not here", error.detail), error.status_code)
-
-
-NOWHERE = HTTPException(404, "There is no such page.")
-
-
-def failed(_: Request, error: Exception) -> Response:
-    """The answer to a mistake of ours; it quotes nothing."""
-    return HTMLResponse(html.bare("Something went wrong", explained(error)), 500)
+NOWHERE = HTTPException(404)
 
 
 def static(request: Request) -> Response:
@@ -107,6 +97,21 @@ class Pages:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
+
+    def refused(self, _: Request, error: Exception) -> Response:
+        """The answer to an address that leads nowhere, and to what is too much."""
+        assert isinstance(error, HTTPException)
+        words = NO_PAGE if error.status_code == NOWHERE.status_code else error.detail
+        return self._sorry("Not here", words, error.status_code)
+
+    def failed(self, _: Request, error: Exception) -> Response:
+        """The answer to a mistake of ours; it quotes nothing."""
+        return self._sorry("Something went wrong", explained(error), 500)
+
+    def _sorry(self, title: str, words: str, status: int) -> Response:
+        content = [html.tag("h1", title), html.alert(words)]
+        page = html.page(title, "", content, links=self.studio.links(Asked()))
+        return HTMLResponse(page, status)
 
     def choose(self, request: Request) -> Response:
         """The data and their columns."""
@@ -191,7 +196,7 @@ class Pages:
 
     def invite(self, _: Request, address: str = "") -> Response:
         """A page with a button that makes an address for another browser."""
-        shown = html.tag("pre", address, tabindex="0") if address else None
+        shown = html.tag("pre", address, tabindex="0", class_="wrap") if address else None
         content = html.card(
             "Open in another browser",
             html.tag("p", "A new address lets one more browser in. It works once."),

@@ -115,6 +115,7 @@ def bare(title: str, words: str) -> str:
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · dpquantiles studio"),
     )
     main = tag("main", tag("h1", title), tag("p", words))

@@ -46,20 +46,23 @@ def review_page(studio: Studio, asked: Asked, request: str) -> str:
         if not asked.data:
             why = "Choose data and a column first; without them there is nothing to release."
             return _shown(studio, asked, [title, tag("p", why), _button("Choose data", "/")])
-        item = studio.shelf.item(asked.data)
-        forecast = Forecast.of(studio.job(asked), asked.guess)
+        return _shown(studio, asked, _review(studio, asked, request))
     except (PublicError, OSError) as error:
         back = _button("Back to the plan", f"/plan?{asked.query}")
         return _shown(studio, asked, [title, alert(explained(error)), back])
+
+
+def _review(studio: Studio, asked: Asked, request: str) -> list[Content]:
+    item = studio.shelf.item(asked.data)
+    forecast = Forecast.of(studio.job(asked), asked.guess)
     granted = forecast.job.account is None or fits(forecast.job)
-    content = [
+    return [
         tag("h1", "Ready to release?"),
         tag("p", "Read what will happen. Nothing has been read or spent so far.", class_="lead"),
         card("In words", _summary(studio, asked, item, forecast)),
         _confirmation(asked, forecast, request) if granted else _refusal(asked, forecast),
         _copies(studio, asked, item, request, forecast.grid.kind.name),
     ]
-    return _shown(studio, asked, content)
 
 
 def _shown(studio: Studio, asked: Asked, content: Content, refresh: int | None = None) -> str:
