@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from dpquantiles.errors import InvalidValue
 from dpquantiles.studio.app import application
@@ -22,11 +22,11 @@ MOST_CONNECTIONS = 64
 """The most connections at once; more are closed as they come."""
 
 LONGEST_SILENCE = 10.0
-"""Seconds after which a connection is closed that has not asked for anything."""
+"""Seconds between two looks at a connection; one that has asked for nothing since is closed."""
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP with a limit on connections, and on those that say nothing."""
+    """HTTP with a limit on connections, and on those that say nothing or never finish."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Close a connection that is one too many; watch all others."""
@@ -34,11 +34,18 @@ class BoundedProtocol(H11Protocol):
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
         else:
-            self.loop.call_later(LONGEST_SILENCE, self._close_if_silent)
+            self.loop.call_later(LONGEST_SILENCE, self._watch, None)
 
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+    def _watch(self, last: RequestResponseCycle | None) -> None:
+        """Close a connection whose last request is over, or still lacks a part of its body."""
+        now = self.cycle
+        waits = now is None or now.response_complete or now.more_body
+        if self.transport.is_closing():
+            return
+        if now is last and waits:
             self.transport.abort()
+        else:
+            self.loop.call_later(LONGEST_SILENCE, self._watch, now)
 
 
 def listening(host: str, port: int) -> socket.socket:
