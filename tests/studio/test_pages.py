@@ -267,6 +267,50 @@ def test_a_damaged_file_gets_a_sentence(client: TestClient, folder: Path) -> Non
     assert SECRET not in page.text
 
 
+BEFORE = ("/", "/plan", "/plan/answer", "/release")
+"""The pages that people see before they release something."""
+
+
+def before_the_release(client: TestClient, asked: Asked) -> list[str]:
+    pages = [client.get(f"{page}?{asked.query}&request=r1") for page in BEFORE]
+    settled(client, asked.query)
+    pages += [client.get(f"{page}?{asked.query}&request=r1") for page in BEFORE]
+    assert {page.status_code for page in pages} == {200}
+    return [page.text for page in pages[len(BEFORE) :]]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(data="x.parquet", column="x", q="median", lower="0", upper="9"),
+        Asked(data="x.parquet", column="x", q="median", by="g", keys="a\nb"),
+        Asked(data="x.parquet", column="x", q="median", neighbors="add-remove"),
+        Asked(data="x.parquet", column="x", q="median", unit="u"),
+        Asked(data="x.csv", column="x", q="median"),
+        Asked(data="x.csv", column="x", q="median", type="int", lower="0", upper="9"),
+        Asked(data="shop.duckdb: x", column="x", q="median"),
+    ],
+    ids=["bounds", "groups", "add-remove", "units", "csv", "typed csv", "table"],
+)
+def test_no_record_changes_a_page_before_the_release(
+    client: TestClient, folder: Path, asked: Asked
+) -> None:
+    """Not its value, its group or its owner; and not its presence, where that is protected."""
+    import duckdb
+
+    first = pl.DataFrame({"x": [1, 2, 3, 4], "g": ["a", "b", "a", "b"], "u": [1, 1, 2, 3]})
+    other = pl.DataFrame({"x": [1, 2, 3, 10**15], "g": ["a", "b", "a", "z"], "u": [1, 1, 2, 9]})
+    counted = asked.neighbors == "swap" and asked.data == "x.parquet" and not asked.unit
+    shown = []
+    for frame in (first, other if counted else pl.concat([other, other, other])):
+        frame.write_parquet(folder / "x.parquet")
+        frame.write_csv(folder / "x.csv")
+        with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+            connection.execute("CREATE OR REPLACE TABLE x AS SELECT * FROM frame")
+        shown.append(before_the_release(client, asked))
+    assert shown[0] == shown[1]
+
+
 def failing(_: object, __: object = None) -> Release:
     raise RuntimeError(f"record {SECRET}")
 
@@ -348,6 +392,9 @@ def test_a_charge_without_a_release_is_made_good(
         page = client.get(f"/release/r1?{ASKED.query}").text
         assert "charged, but the studio was ended before it was released" in page
         assert "Make it now, without another charge" in page
+        from_the_books = client.get("/release/r1").text
+        assert "the same question with the same request id" in from_the_books
+        assert "make it now" not in from_the_books.lower()
         confirm(client)
         assert "Released" in outcome(client)
         assert actions(books) == ["budget", "charge", "retry", "release"]

@@ -36,6 +36,13 @@ ONCE = (
     "This happens once. If you reload the page, click twice or come back, it is not charged "
     "again, and the answers stay the same."
 )
+CHARGED = "It was charged, but the studio was ended before it was released. Nothing is lost:"
+AGAIN = "make it now, without another charge."
+ELSEWHERE = (
+    "the same question with the same request id is answered without another charge. The address on "
+    "which it was asked has both; find it in the history of the browser. Or use the command, with "
+    "the id that is in the address of this page."
+)
 REPEAT = "With this request id the command gives this very release, without another charge."
 
 
@@ -183,13 +190,7 @@ def state_page(studio: Studio, asked: Asked, request: str, problem: str = "") ->
     if running is not None:
         return _failed(studio, asked, running.failure, request if entry else None)
     if entry is not None:
-        return _failed(
-            studio,
-            asked,
-            "It was charged, but the studio was ended before it was released. Nothing is lost: "
-            "make it now, without another charge.",
-            request,
-        )
+        return _failed(studio, asked, f"{CHARGED} {AGAIN if asked.data else ELSEWHERE}", request)
     return _failed(
         studio, asked, "This studio knows no such release, and nothing was charged for it."
     )
