@@ -14,7 +14,7 @@ import pytest
 
 from dpquantiles.present.report import Remains, _suspected, page
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
-from dpquantiles.results import Release
+from dpquantiles.results import GroupedRelease, Release
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -106,6 +106,26 @@ def test_accuracy_is_what_the_release_states() -> None:
     assert "Beware <of> tails." in text
     assert "not stated" in page(release([1, 2]))
     assert "at least 95 %" in page(with_intervals([1, 2, 3]))
+
+
+def test_groups_are_shown_with_size_error_and_how_many_are_hidden() -> None:
+    facts = {"sizes": [1200, 60], "expected_errors": [0.0042, 0.083], "min_size": 50, "hidden": 3}
+    shown = GroupedRelease(
+        by=("town",),
+        keys=(("Kent",), ("Ely",)),
+        key_types=("str",),
+        values=((1, 2, 3), (4, 5, 6)),
+        q=(0.25, 0.5, 0.75),
+        guarantee=PureDP(epsilon=1.0),
+        mechanism="joint_exp",
+        type="int",
+        provenance={**facts, "grid": {"lower": -(2**63), "upper": 2**63 - 1}},
+    )
+    text = " ".join(read(page(shown)).text.split())
+    assert "town 0.25 0.5 0.75 size expected_error Kent 1 2 3 1,200 0.0042 Ely" in text
+    assert "3 of 5 groups are hidden: their sizes are below 50." in text
+    assert "at 0.02, a median is about the 48th to the 52nd percentile" in text
+    assert "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807" in text
 
 
 def test_the_ledger_is_shown_as_it_stands() -> None:

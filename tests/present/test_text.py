@@ -128,7 +128,7 @@ def test_intervals_by_group_are_shown_or_said_to_be_elsewhere() -> None:
     table = pandas.DataFrame({"g": ["a", "b"] * 500, "v": list(range(1000))})
     keys: Any = {"by": "g", "keys": ["a", "b"], "column": "v", "epsilon": 5.0, "intervals": True}
     one, three = dpq.median(table, **keys), dpq.quartiles(table, **keys)
-    assert list(releases.columns(one)) == ["g", "0.5", "lower", "upper"]
+    assert list(releases.columns(one)) == ["g", "0.5", "lower", "upper", "size", "expected_error"]
     assert list(releases.columns(three)) == ["g", "0.25", "0.5", "0.75"]
     for grouped in (one, three):
         assert "Each interval holds the quantile of the data" in " ".join(
@@ -136,3 +136,45 @@ def test_intervals_by_group_are_shown_or_said_to_be_elsewhere() -> None:
         )
     assert "The intervals are in to_frame()" in " ".join(releases.text(three).split())
     assert "to_frame()" not in releases.text(one)
+
+
+def grouped(by: str = "town", **changes: Any) -> dpq.GroupedRelease:
+    options: dict[str, Any] = {
+        "by": (by,),
+        "keys": (("Kent",), ("Ely",)),
+        "key_types": ("str",),
+        "values": ((1,), (20,)),
+        "q": (0.5,),
+        "guarantee": None,
+        "mechanism": "joint_exp",
+        "type": "int",
+        "provenance": {"sizes": [12_000, 60], "expected_errors": [0.0002, 0.035]},
+    }
+    return dpq.GroupedRelease(**(options | changes))
+
+
+def test_a_table_of_groups_says_how_far_to_trust_each() -> None:
+    assert releases.text(grouped()).splitlines()[:3] == [
+        "  town  0.5    size  expected_error",
+        "  Kent    1  12,000          0.0002",
+        "  Ely    20      60           0.035",
+    ]
+    taken = releases.columns(grouped(by="size"))
+    assert taken["size"] == ["Kent", "Ely"]
+    assert taken["size_"] == ["12,000", "60"]
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, None),
+        (1, "1 of 3 groups is hidden: its size is below 50."),
+        (98, "98 of 100 groups are hidden: their sizes are below 50."),
+    ],
+)
+def test_hidden_groups_are_counted_wherever_groups_are_shown(count: int, said: str | None) -> None:
+    shown = grouped(provenance={"min_size": 50, "hidden": count})
+    for form in (releases.text, repr, releases.markdown, releases.html):
+        words = " ".join(form(shown).split())
+        assert words.count("hidden") == (said is not None)
+        assert said is None or said in words

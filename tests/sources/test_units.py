@@ -168,3 +168,31 @@ def test_the_least_numbers_of_each_unit_are_those_of_a_sort(rows: int, highest: 
         least = own[np.argsort(numbers[own], kind="stable")][:rows]
         assert set(np.flatnonzero(kept & (codes == code))) == set(least)
     assert not units.least_of_each(codes[:0], numbers[:0], rows).size
+
+
+NAMES: dict[str, pl.Series] = {
+    "whole numbers": pl.Series([7, 7, None, 2**53, 2**53 + 1, None, 7]),
+    "real numbers": pl.Series([0.0, -0.0, float("nan"), -float("nan"), None, 1.5, 1.5]),
+    "text": pl.Series(["a", "A", "a ", "", None, None, "a"]),
+    "categories": pl.Series(["a", "b", "a", None, "b", None, "c"], dtype=pl.Categorical),
+    "booleans": pl.Series([True, False, None, True, None, False, True]),
+}
+
+
+@pytest.mark.parametrize("highest", [2**64, 2])
+@pytest.mark.parametrize("names", NAMES.values(), ids=list(NAMES))
+def test_polars_chooses_the_rows_that_all_others_do(
+    names: pl.Series, highest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row of each unit, by the same numbers; the first of equal ones counts."""
+    drawn = names.alias(units.UNIT).sample(700, with_replacement=True, seed=1)
+    table = nw.from_native(drawn.to_frame()).with_columns(
+        nw.col(units.UNIT).is_null().alias(units.ABSENT)
+    )
+    numbers = np.random.default_rng(3).integers(0, highest, 700, dtype=np.uint64)
+    monkeypatch.setattr(units, "words", lambda *_: numbers)
+    absent = table[units.ABSENT].to_numpy()
+    codes = np.where(absent, -1, units._codes(table[units.UNIT], absent))
+    kept = units._chosen(table, 1, random.Random(1))
+    assert np.array_equal(kept, units.least_of_each(codes + 1, numbers, 1))
+    assert (units._least_in_polars(table, numbers) is None) == (highest == 2)

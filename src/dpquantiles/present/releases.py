@@ -9,6 +9,7 @@ from dpquantiles.present.ticks import position, share
 from dpquantiles.present.words import (
     coverage,
     exact,
+    hidden,
     labels,
     missing_values,
     notes,
@@ -29,6 +30,9 @@ OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
 MOST_SHORT = 10
 """The most rows that Python shows of a result."""
 
+FACTS = ("size", "expected_error")
+"""The columns that say how far to trust a group."""
+
 Shown = Release | GroupedRelease | Description
 
 
@@ -48,7 +52,8 @@ def short(result: Shown, width: int = tables.WIDTH) -> str:
     """What Python shows: the first and the last rows of the table, the promise, and warnings."""
     shown = tables.shortened(columns(result, most=None), MOST_SHORT)
     lines = tables.lines(tables.narrowed(shown, width, keys(result)), (), keys(result))
-    return "\n".join([*lines, *tables.wrapped([promise(result), *_warnings(result)], width)])
+    said = [promise(result), *hidden(result), *_warnings(result)]
+    return "\n".join([*lines, *tables.wrapped(said, width)])
 
 
 def keys(result: Shown) -> int:
@@ -85,7 +90,7 @@ def columns(result: Shown, most: int | None = MOST_ROWS) -> dict[str, list[str]]
         names = {name: [exact(key[i]) for key, _ in rows] for i, name in enumerate(result.by)}
         answers = [labels([values[i] for _, values in rows]) for i in range(len(result.q))]
         wide = names | dict(zip(map(quantile, result.q), answers, strict=True))
-        return wide | _ends(result, most) if len(result.q) == 1 else wide
+        return wide | _ends(result, most) | facts(result, most) if len(result.q) == 1 else wide
     shown = {"q": [quantile(q) for q in result.q]}
     if isinstance(result, Description):
         return shown | {name: labels(release.values) for name, release in result.releases.items()}
@@ -94,14 +99,31 @@ def columns(result: Shown, most: int | None = MOST_ROWS) -> dict[str, list[str]]
 
 def _ends(result: Release | GroupedRelease, most: int | None = None) -> dict[str, list[str]]:
     """The ends of intervals as columns of labels; none if there are no intervals."""
-    if not result.ranks:
-        return {}
-    table, shown = result.columns(), {}
+    table, shown = _beside(result), {}
     for name, beyond in (("lower", OPEN_BELOW), ("upper", OPEN_ABOVE)):
-        ends = table[name][:most]
-        closed = iter(labels([end for end in ends if end is not None]))
-        shown[name] = [beyond if end is None else next(closed) for end in ends]
+        if name in table:
+            title, ends = table[name]
+            closed = iter(labels([end for end in ends[:most] if end is not None]))
+            shown[title] = [beyond if end is None else next(closed) for end in ends[:most]]
     return shown
+
+
+def facts(result: Shown, most: int | None = None) -> dict[str, list[str]]:
+    """The size and the expected error of each group as columns of labels, where they are known."""
+    if not isinstance(result, GroupedRelease):
+        return {}
+    known = [column for name, column in _beside(result).items() if name in FACTS]
+    every = len(result.q)
+    return {title: [f"{fact:,}" for fact in some[::every][:most]] for title, some in known}
+
+
+def _beside(result: Release | GroupedRelease) -> dict[str, tuple[str, list[Any]]]:
+    """The columns of a frame after its keys: title and cells, by the name without underscore.
+
+    A column has an underscore at the end of its title if a key has its name.
+    """
+    columns = islice(result.columns().items(), keys(result), None)
+    return {title.rstrip("_"): (title, cells) for title, cells in columns}
 
 
 def _left_out(result: Shown) -> list[str]:
@@ -111,7 +133,7 @@ def _left_out(result: Shown) -> list[str]:
 
 
 def statements(result: Shown) -> list[str]:
-    """The statements below a result: its promise, intervals, missing values, notes."""
+    """The statements below a result: promise, intervals, hidden groups, missing values, notes."""
     if isinstance(result, Description):
         by_column = [
             f"{name}: {note}"
@@ -119,7 +141,8 @@ def statements(result: Shown) -> list[str]:
             for note in notes(release)
         ]
         return [promise(result), *missing_values(result.releases.values()), *by_column]
-    return [promise(result), *covered(result), *missing_values([result]), *notes(result)]
+    said = [*covered(result), *hidden(result), *missing_values([result]), *notes(result)]
+    return [promise(result), *said]
 
 
 ELSEWHERE = "The intervals are in to_frame(), and in JSON and CSV files."

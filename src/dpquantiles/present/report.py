@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present import pictures
-from dpquantiles.present.releases import Shown, columns, covered, keys
-from dpquantiles.present.words import exact, labels, missing, promise, quantile
+from dpquantiles.present.releases import Shown, columns, covered, facts, keys
+from dpquantiles.present.words import exact, hidden, labels, missing, promise, quantile
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Answers, Description, GroupedRelease, Release
 from dpquantiles.version import __version__
@@ -26,6 +26,11 @@ TELLING_EPSILON = 8.0
 
 MOST_ROWS = 500
 """The most groups in the table of a report."""
+
+ERROR_SHARE = (
+    "An expected error is a share of the group's records: at 0.02, a median is about the 48th to "
+    "the 52nd percentile; near 1, an answer is noise."
+)
 
 
 class Remains(NamedTuple):
@@ -95,7 +100,10 @@ def _answers(result: Shown) -> Element:
     both = SubElement(section, "div", {"class": "answers"})
     if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
         both.append(pictures.element(result))
-    both.append(_table(columns(result, most=MOST_ROWS), keys(result)))
+    shown = columns(result, most=MOST_ROWS) | facts(result, most=MOST_ROWS)
+    both.append(_table(shown, keys(result)))
+    for sentence in hidden(result):
+        _say(section, sentence)
     more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
     if more > 0:
         _say(section, f"{more:,} more groups are in the JSON and CSV files.", "small")
@@ -149,6 +157,8 @@ def _accuracy(result: Shown) -> Element:
     section = _section("How accurate it is")
     for sentence in [] if isinstance(result, Description) else covered(result):
         _say(section, sentence)
+    if isinstance(result, GroupedRelease) and "expected_errors" in result.provenance:
+        _say(section, ERROR_SHARE)
     parts = result.releases if isinstance(result, Description) else {"": result}
     for name, part in parts.items():
         expected, size = part.provenance.get("expected"), part.provenance.get("size")
@@ -256,10 +266,14 @@ def _facts(part: Answers) -> Iterator[tuple[str, str]]:
         step = _step(part.type, drawn)
         found = ", found by the release itself" if "member" in grid else ""
         if "lower" in drawn and "upper" in drawn:
-            ends = f"{exact(drawn['lower'])} to {exact(drawn['upper'])}"
+            ends = " to ".join(_end(drawn[name]) for name in ("lower", "upper"))
             yield "Possible answers", f"{ends}{step}{found}"
     if "missing" in stated:
         yield "Missing values", missing(stated["missing"]).removeprefix("Missing values ")
+
+
+def _end(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else exact(value)
 
 
 def _step(type: str, drawn: Mapping[str, Any]) -> str:

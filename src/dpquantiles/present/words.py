@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +10,7 @@ from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.results import Answers, Result
+from dpquantiles.results import Answers, GroupedRelease, Result
 from dpquantiles.views import DROP
 
 SIGNIFICANT = 6
@@ -34,6 +34,18 @@ def notes(result: Answers) -> list[str]:
     """Warnings about the answers, and notes about rounding and clamping that nobody requested."""
     sentences = (result.provenance.get(name) for name in ("warnings", "precision"))
     return [" ".join(some) for some in sentences if isinstance(some, list)]
+
+
+def hidden(result: Result) -> list[str]:
+    """How many groups are not shown because they are too small, in one sentence, if any."""
+    if not isinstance(result, GroupedRelease):
+        return []
+    stated: Mapping[str, Any] = result.provenance
+    count, least = stated.get("hidden"), stated.get("min_size")
+    if not count:
+        return []
+    verb, whose = ("is", "its size is") if count == 1 else ("are", "their sizes are")
+    return [f"{count:,} of {len(result) + count:,} groups {verb} hidden: {whose} below {least:,}."]
 
 
 POLICIES = {

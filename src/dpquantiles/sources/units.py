@@ -26,7 +26,7 @@ from dpquantiles.sources.tables import Table, free_name, short
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
 """Types of Python objects that can be compared with each other without an error."""
 
-UNIT, ABSENT, ROW = "dpq_u", "dpq_absent", "dpq_row"
+UNIT, ABSENT, ROW, NUMBER = "dpq_u", "dpq_absent", "dpq_row", "dpq_number"
 """Temporary columns, in frames whose other columns do not have the user's names."""
 
 
@@ -99,10 +99,27 @@ FEW_ROWS = 8
 
 def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
     """Which rows in memory are kept: those of each unit with the least random numbers."""
+    numbers = words(bits, len(units))
+    if rows == 1 and units.implementation.is_polars() and not is_untyped(units[UNIT]):
+        kept = _least_in_polars(units, numbers)
+        if kept is not None:
+            return kept
     absent = units[ABSENT].to_numpy().astype(bool)
     codes = _codes(units[UNIT], absent) + 1
     codes[absent] = 0
-    return least_of_each(codes, words(bits, len(codes)), rows)
+    return least_of_each(codes, numbers, rows)
+
+
+def _least_in_polars(units: Any, numbers: NDArray[np.uint64]) -> Bools | None:
+    """The rows with the least number of each unit, in one pass; None if two of a unit are equal.
+
+    Polars takes all rows without a unit as one unit, as its own groups do.
+    """
+    drawn = nw.new_series(NUMBER, numbers, nw.UInt64, backend="polars")
+    numbered = units.select(UNIT).with_columns(drawn)
+    least = numbered.select(nw.col(NUMBER) == nw.col(NUMBER).min().over(UNIT))[NUMBER]
+    alone = numbered[UNIT].filter(least).is_unique().all()
+    return np.asarray(least.to_numpy(), dtype=bool) if alone else None
 
 
 def least_of_each(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:

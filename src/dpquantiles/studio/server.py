@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.studio.app import application
 from dpquantiles.studio.guard import TOKEN, own_hosts
 from dpquantiles.studio.studio import Studio
@@ -48,7 +49,7 @@ class BoundedProtocol(H11Protocol):
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; an OSError says what to do if the port is in use."""
+    """A socket that listens; an error says what to do if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -58,7 +59,7 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         opened.close()
         why = getattr(error, "strerror", None) or error
-        raise OSError(
+        raise InvalidValue(
             f"cannot listen on {host}, port {port}: {why}; take another with --port, or --port 0 "
             "for any that is free"
         ) from None
