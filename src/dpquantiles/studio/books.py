@@ -67,7 +67,7 @@ def _accounts(ledger: Ledger) -> Element:
         "Protects": [owner.unit for owner in accounts],
         "Charges": [str(standing.charges) for standing in accounts.values()],
         "Spent": [f"{ledger.spent(owner.dataset, unit=owner.unit):.6g}" for owner in accounts],
-        "Remaining": [f"{rest:.6g}" for rest in rests],
+        "Left": [f"{rest:.6g}" for rest in rests],
         "": [bar(min(max(1 - rest / whole, 0.0), 1.0)) for rest in rests],
     }
     return card("Data sets", table(shown, "Budgets by data set", blank="Share spent"))
