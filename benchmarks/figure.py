@@ -204,8 +204,8 @@ def comparison(ours: Curve, theirs: Curve) -> str:
     if abs(mine - other) < 2 * float(np.hypot(ours.error[-1], theirs.error[-1])):
         return "as accurate as"
     if mine < other:
-        return f"{other / mine:.1f}{TIMES} less error than"
-    return f"{mine / other:.1f}{TIMES} more error than"
+        return f"{two_digits(other / mine)}{TIMES} less error than"
+    return f"{two_digits(mine / other)}{TIMES} more error than"
 
 
 def plot(axes: Axes, curve: Curve, look: Look) -> None:
@@ -219,6 +219,7 @@ def plot(axes: Axes, curve: Curve, look: Look) -> None:
         marker="o",
         markersize=4.5,
         clip_on=False,
+        label=look.label,
     )
 
 

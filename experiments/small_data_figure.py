@@ -22,9 +22,9 @@ from benchmarks.figure import BLUE, GREEN, VERMILION, Curve, Look, Panel
 from experiments.peers.contenders import OURS
 
 LOOKS = {
-    OURS: Look("dpquantiles,\ntold nothing", BLUE, width=2.8),
-    "paper's JointExp, range": Look("the paper,\ntold the range", VERMILION),
-    "AppIndExp, range": Look("ε split,\ntold the range", GREEN),
+    OURS: Look("dpquantiles, told nothing", BLUE, width=2.8),
+    "paper's JointExp, range": Look("the paper, told the range", VERMILION),
+    "AppIndExp, range": Look("ε split, told the range", GREEN),
 }
 SHOWN = {
     "normal": "Normal numbers",
@@ -60,11 +60,11 @@ def draw(cells: Sequence[Mapping[str, Any]], path: Path) -> None:
             for name, curve in found.items():
                 figure.plot(panel, curve, LOOKS[name])
             figure.log_axes(panel, xticks=found[OURS].x)
-            panel.set_ylim(LEAST, 100.0)
+            panel.set_ylim(LEAST, 200.0)
             paper = figure.comparison(found[OURS], found["paper's JointExp, range"])
-            panel.set_title(f"{title}, n = 1,000:\n{paper} the paper")
-            figure.label_ends(panel, {name: (LOOKS[name], curve) for name, curve in found.items()})
+            panel.set_title(f"{title}:\n{paper} the paper at {max(found[OURS].x):,}")
             panel.set_xlabel("records")
+        canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
         for panel in axes[:, 0]:
             panel.set_ylabel("mean error of deciles, in ranks")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,9 @@ MOST_USEFUL_EPSILON = 20.0
 TOLERABLE = 0.25
 """An expected error of more than this share of the distance between quantiles gets a warning."""
 
+ALMOST = 1 - 2.0**-20
+"""Errors that are equal but for rounding count as equal."""
+
 HELP = "To do better, take a larger epsilon or fewer quantiles, or state bounds."
 
 
@@ -68,14 +71,16 @@ def _tails(job: Job, size: int, expected: "Estimate | None") -> list[str]:
         return []
     room = {q: min(q, 1 - q) * size for q in job.q}
     bounds = dict(zip(job.q, expected.bound, strict=True))
-    near = sorted(q for q in room if 0 < q < 1 and bounds[q] >= room[q])
+    # An answer outside the data is off by just as many records as lie beyond.
+    near = sorted(q for q in room if 0 < q < 1 and bounds[q] >= room[q] * ALMOST)
     if not near:
         return []
-    one = len(near) == 1
+    beyond = digits(min(room[q] for q in near))
+    lie = "lies" if beyond == "1" else "lie"
     return [
-        f"The answer{'' if one else 's'} for {', '.join(f'{q:g}' for q in near)} may lie outside "
-        f"the data: only {min(room[q] for q in near):.3g} of {size:,} records lie beyond, and "
-        f"answers may be off by up to {digits(max(bounds[q] for q in near))} records."
+        f"The answer{'' if len(near) == 1 else 's'} for {', '.join(f'{q:g}' for q in near)} may "
+        f"lie outside the data: only {beyond} of {size:,} records {lie} beyond, and answers may be "
+        f"off by up to {digits(max(bounds[q] for q in near))} records."
     ]
 
 

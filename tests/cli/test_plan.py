@@ -35,7 +35,7 @@ def test_a_dry_run_shows_the_mechanism_that_was_asked_for(run: Command, tmp_path
     assert "Error against budget, agg_tree:" in shown
     assert "By quantile, joint_exp:" in run(*asked, "--mechanism", "paper_joint_exp").out
     assert "auto takes joint_exp: expected rank error" in shown
-    assert "for one quantile of 10,000 records" in " ".join(shown.split())
+    assert "for a median of 10,000 records" in " ".join(shown.split())
 
 
 def test_a_plan_as_json(run: Command) -> None:
@@ -110,7 +110,7 @@ def test_a_dry_run_reads_nothing(run: Command, release: tuple[str, ...]) -> None
     done = run(*release, "--bounds", "0", "120", *protected)
     assert done.code == 0
     assert "no record was read" in done.out
-    assert "one quantile of 3,000 records" in done.out
+    assert "a median of 3,000 records" in done.out
     assert done.err == ""
 
 
@@ -153,7 +153,7 @@ def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
     grouped = ("--by", "county", "--keys", "Kent,Essex")
     done = run(*asked, *grouped)
     assert done.code == 0
-    assert "one quantile of 1,000 records" in " ".join(done.out.split())
+    assert "a median of 1,000 records" in " ".join(done.out.split())
     assert "the number of a group is not known: 1,000 assumed" in done.err
     private = (
         "--neighbors",

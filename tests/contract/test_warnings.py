@@ -48,7 +48,7 @@ def test_every_path_warns_alike(name: str, tmp_path: Path) -> None:
     assert "of 30 records" in str(sized.provenance["warnings"])
     assert "warnings" not in dpq.deciles(data, neighbors="add-remove", **COLUMN).provenance
     groups = dpq.deciles(data, by="g", keys=["a", "b"], **COLUMN)
-    assert "In 2 of 2 groups" in str(groups.provenance["warnings"])
+    assert "2 of 2 groups have so few records" in str(groups.provenance["warnings"])
 
 
 @pytest.mark.parametrize("name", ["parquet", "csv"])

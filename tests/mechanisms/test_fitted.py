@@ -118,7 +118,8 @@ def test_smooth_and_lumpy_records_are_told_apart() -> None:
         (9, WIDE, True, 1000, "adaptive_tree", 0.3),
         (21, WIDE, False, 3000, "joint_exp", None),
         (22, WIDE, False, 3000, "adaptive_tree", None),
-        (28, WIDE, False, 10**6, "joint_exp", None),
+        (23, WIDE, False, 10**6, "joint_exp", None),
+        (24, WIDE, False, 10**6, "recursive_joint_exp", None),
         (45, WIDE, False, 10**6, "recursive_joint_exp", None),
         (300, WIDE, False, 10**6, "recursive_joint_exp", None),
         (301, WIDE, False, 10**6, "adaptive_tree", None),
@@ -170,7 +171,7 @@ def refused_by(joint: Any, size: int, points: int) -> None:
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS)
-@pytest.mark.parametrize(("m", "epsilon"), [(1, 1e-7), (28, 5e-4), (60, 2e-5)])
+@pytest.mark.parametrize(("m", "epsilon"), [(1, 1e-7), (23, 5e-4), (60, 2e-5)])
 def test_refusals_do_not_depend_on_the_records(m: int, epsilon: float, neighbors: str) -> None:
     """Where a JointExp would refuse the budget, a tree is taken, whatever the question says."""
     size, points = 2**50, 2**62

@@ -48,7 +48,7 @@ def endless_way_in_the_pass(patch: Patch) -> None:
     original = joint.ends
 
     def ends(axes: Any, decay: Any, count: int) -> Any:
-        endless = replace(axes, end=axes.end._replace(most=10**6))
+        endless = replace(axes, end=replace(axes.end, most=10**6))
         return original(endless, decay, count)
 
     patch.setattr(joint_exp_law, "ends", ends)

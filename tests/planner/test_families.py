@@ -71,3 +71,30 @@ def test_what_to_expect_is_said_only_where_that_is_quick() -> None:
     assert expected_errors("joint_exp", budgets[1], (0.5,), 100, grid) is not None
     narrow = default_grid(REAL, (0.0, 1.0), 0.125)
     assert expected_errors("joint_exp", budgets[1], (0.5,), 10**9, narrow) is not None
+
+
+UNSEEN: dict[str, Any] = {
+    "uniform": lambda rng: rng.uniform(3, 11, 1000),
+    "normal": lambda rng: rng.normal(50, 10, 1000),
+    "whole numbers": lambda rng: rng.permutation(1000) * 13 + rng.integers(0, 13, 1000) + 5,
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+@pytest.mark.parametrize("m", [1, 9])
+def test_stated_errors_are_those_of_data_that_no_plan_has_seen(name: str, m: int) -> None:
+    """If quantiles of the reference were round numbers, a release would promise far too much."""
+    rng, bits, q = np.random.default_rng(5), random.Random(5), even_quantiles(m)
+    errors = []
+    for _ in range(60):
+        records = UNSEEN[name](rng)
+        release = dpq.quantiles(records, q, epsilon=1.0, rng=bits)
+        below, through = (
+            np.searchsorted(np.sort(records), np.asarray(release), side)
+            for side in ("left", "right")
+        )
+        wanted = np.array(q) * len(records)
+        errors.append(np.maximum(0, np.maximum(below - wanted, wanted - through)).mean())
+    expected: Any = release.provenance["expected"]
+    stated = np.mean(expected["rank_errors"])
+    assert 0.6 < np.mean(errors) / stated < 1.7

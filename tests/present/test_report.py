@@ -1,10 +1,12 @@
 """A report is one file that says what was released, what it protects, and what it cost."""
 
+import datetime as dt
 import html
 import math
 import re
 import shutil
 import subprocess
+from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -174,3 +176,25 @@ def test_a_browser_shows_it_on_phones_and_in_the_dark(
     ink, paper = lightness(found[2]), lightness(found[3])
     assert (ink > paper) is dark
     assert abs(ink - paper) > 450
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "step", "words"),
+    [
+        (Decimal(1), "0.000000", 5000, "in steps of 0.005, found"),
+        (Decimal(1), "0.000000", 2000000, "in steps of 2, found"),
+        (Decimal(1), "0", 3, "in steps of 3, found"),
+        (dt.date(2024, 1, 2), "2024-01-01", 1, "in steps of 1 day, found"),
+        (dt.date(2024, 1, 2), "2024-01-01", 7, "in steps of 7 days, found"),
+        (0.5, 0.0, 0.25, "in steps of 0.25, found"),
+        (dt.timedelta(1), "0 s", 5000, "to the top, found"),
+    ],
+)
+def test_steps_are_told_in_the_unit_of_the_values(
+    value: object, lower: object, step: object, words: str
+) -> None:
+    """Provenance counts a step in the unit of the type: last decimal places, days, ticks."""
+    member = {"lower": lower, "upper": "the top", "step": step}
+    type_name = type(value).__name__.lower()
+    made = release([value], type_name, provenance={"grid": {"member": member}})
+    assert words in page(made)

@@ -58,6 +58,28 @@ def test_stairs_rise_to_what_was_spent(ledger: Ledger) -> None:
     assert {"budget", "pay (record)", "survey (record)", "epsilon", "time (UTC)"} <= set(labels)
 
 
+def test_a_small_page_has_the_names_outside_of_the_picture(ledger: Ledger) -> None:
+    chart, colors = spending.narrow_picture(ledger)
+    drawn = [line.get("stroke") for line in chart.root.iter("polyline")]
+    assert list(colors.items()) == list(
+        zip(["pay (record)", "survey (record)"], drawn, strict=True)
+    )
+    assert chart.width < spending.picture(ledger).width
+    assert not set(colors) & {text.text for text in chart.root.iter("text")}
+
+
+def test_times_have_no_parts_of_seconds(tmp_path: Path) -> None:
+    start = dt.datetime(2026, 11, 18, 5, 32, 45, 797484, tzinfo=dt.UTC)
+    moments = iter([start, start, start + dt.timedelta(minutes=12)])
+    ledger = Ledger(tmp_path / "budget.db", epsilon=4.0, clock=lambda: next(moments))
+    for _ in range(2):
+        ledger.charge(PureDP(epsilon=1.0), dataset="pay")
+    chart, _ = spending.narrow_picture(ledger)
+    labels = [text.text or "" for text in chart.root.iter("text")]
+    assert not [label for label in labels if "2026" in label and "." in label]
+    assert any("2026-11-18 05:" in label for label in labels)
+
+
 def test_labels_do_not_stand_on_each_other() -> None:
     placed = spending._apart([50.0, 52.0, 10.0, 51.0], PLOT_BOTTOM)
     assert placed[2] == 10.0

@@ -54,7 +54,7 @@ def test_the_command_gives_this_very_release_again(
     entries = len(Ledger(studio.books))
     assert main([*shlex.split(command)[1:], "--format", "json", "--quiet"]) == 0
     assert len(Ledger(studio.books)) == entries
-    assert capsys.readouterr().out.strip() == client.get("/release/r1/json").text.strip()
+    assert capsys.readouterr().out.strip() == client.get("/download/json/r1").text.strip()
 
 
 @EVERY
@@ -90,7 +90,7 @@ def test_keys_are_never_the_name_of_a_file(client: TestClient, folder: Path) -> 
     confirm(client, asked)
     page = outcome(client, asked=asked)
     assert SECRET not in page
-    assert client.get("/release/r1/csv").text.splitlines()[1].startswith(str(secret))
+    assert client.get("/download/csv/r1").text.splitlines()[1].startswith(str(secret))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,13 @@ def test_a_mistake_gets_a_sentence_and_no_charge(
     if "dataset" not in fields:
         plan = client.get(f"/plan/answer?{asked.query}")
         assert (plan.status_code, "alert" in plan.text) == (200, True)
+
+
+def test_a_mistake_that_only_a_type_shows_gets_a_sentence(client: TestClient) -> None:
+    """The type of a column of a CSV file may be left open; then it shows when Python is written."""
+    asked = replace(ASKED, type="", missing="-1e999")
+    page = client.get(f"/release?{asked.query}&request=r1")
+    assert (page.status_code, "missing must be one of" in page.text) == (200, True)
 
 
 def test_a_column_must_be_chosen(studio: Studio) -> None:

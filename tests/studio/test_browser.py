@@ -153,7 +153,7 @@ def test_a_picture_follows_the_form(page: Page) -> None:
     expect(page).to_have_url(re.compile("epsilon=0.02"))
     page.locator("#epsilon").fill("nonsense")
     page.keyboard.press("Tab")
-    expect(answer.get_by_role("alert")).to_contain_text("must be a positive, finite number")
+    expect(page.get_by_role("status")).to_contain_text("must be a positive, finite number")
     page.reload()
     expect(answer.get_by_role("alert")).to_contain_text("must be a positive, finite number")
 

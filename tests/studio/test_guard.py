@@ -13,6 +13,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from dpquantiles.ledger import Ledger
 from dpquantiles.studio import guard
+from dpquantiles.studio.app import application
+from dpquantiles.studio.guard import own_hosts
 from dpquantiles.studio.shelf import Shelf
 from dpquantiles.studio.studio import Studio
 from tests.studio.conftest import ASKED, BASE, OWN, confirm, let_in, outcome, stranger
@@ -25,7 +27,7 @@ PAGES = [
     f"/plan/answer?{ASKED.query}",
     f"/release?{ASKED.query}&request=r1",
     "/release/r1",
-    "/release/r1/json",
+    "/download/json/r1",
     "/books",
     "/books/export/json",
     "/invite",
@@ -85,9 +87,23 @@ def test_the_cookie_of_another_studio_opens_nothing(studio: Studio, folder: Path
     assert stranger(studio).get("/", headers={"cookie": "a[]=\x7f; ;;="}).status_code == 403
 
 
+@pytest.mark.parametrize("other", ['seen={"a": 1}', "a[]=1", "=;;", "x=\x7f", 'q="'])
+def test_cookies_of_other_servers_on_this_computer_do_not_matter(
+    client: TestClient, other: str
+) -> None:
+    """Browsers send the cookies of all ports of a host."""
+    (pair,) = client.cookies.items()
+    for cookies in (f"{other}; {'='.join(pair)}", f"{'='.join(pair)}; {other}"):
+        assert client.get("/", headers={"cookie": cookies}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8317", "127.0.0.1:80", "127.0.0.1", "127.0.0.1.evil:8317"],
+    [
+        *("evil.example", "evil.example:8317", "127.0.0.1:80", "127.0.0.1", "127.0.0.1.evil:8317"),
+        *("localhost.:8317", "127.0.0.1.:8317", "[::1]", "[::ffff:127.0.0.1]:8317", "0.0.0.0:8317"),
+        *("2130706433:8317", "127.1:8317", "127.0.0.1:08317", "127.0.0.1:8317@evil.example", ""),
+    ],
 )
 def test_another_name_for_this_computer_is_refused(client: TestClient, host: str) -> None:
     answer = client.get("/", headers={"host": host})
@@ -165,6 +181,23 @@ def test_requests_are_limited_in_number(
     assert codes == {503}
     monkeypatch.setattr(time, "monotonic", lambda: 1e12)
     assert client.get("/static/studio.css").status_code == 200
+
+
+def test_strangers_cannot_use_up_the_number(client: TestClient, studio: Studio) -> None:
+    """A page of another site may load the first page as a picture, as often as it likes."""
+    other = stranger(studio)
+    for _ in range(guard.MOST_REQUESTS + 5):
+        assert other.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert client.get("/").status_code == 200
+
+
+def test_on_the_port_of_the_web_browsers_name_no_port(studio: Studio) -> None:
+    app = application(studio, own_hosts("127.0.0.1", 80), "dpquantiles-studio-80")
+    web = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+    assert web.get("/", params={"token": studio.keys.token()}).status_code == 303
+    origin = {"origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"}
+    assert web.post("/invite", headers=origin).status_code == 200
+    assert web.get("/", headers={"host": "evil.example"}).status_code == 421
 
 
 def test_web_sockets_are_closed(client: TestClient) -> None:

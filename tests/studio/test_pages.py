@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from dpquantiles.errors import ReleaseFailed
 from dpquantiles.job import Job
 from dpquantiles.ledger import Ledger
 from dpquantiles.results import Release
+from dpquantiles.run import run
 from dpquantiles.studio import releases
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.shelf import Shelf
@@ -64,7 +66,7 @@ def test_a_plan_tells_what_a_release_states(client: TestClient, folder: Path) ->
     page = text_of(settled(client, asked.query))
     confirm(client, asked)
     outcome(client, asked=asked)
-    stated = client.get("/release/r1/json").json()["provenance"]["expected"]
+    stated = client.get("/download/json/r1").json()["provenance"]["expected"]
     told = re.search(r"by about ([\d.]+) of 2,000 records.* by at most ([\d.]+),", page)
     assert told
     shown = [float(f"{float(error):.2g}") for error in told.groups()]
@@ -79,7 +81,7 @@ def test_a_plan_of_few_records_warns(client: TestClient, folder: Path) -> None:
     page = text_of(settled(client, asked.query))
     confirm(client, asked)
     outcome(client, asked=asked)
-    warnings = client.get("/release/r1/json").json()["provenance"]["warnings"]
+    warnings = client.get("/download/json/r1").json()["provenance"]["warnings"]
     assert warnings
     assert " ".join(warnings) in page
 
@@ -111,14 +113,14 @@ def test_the_whole_way(client: TestClient, books: Path) -> None:
     assert "Half of the records are" in text_of(page)
     assert "epsilon = 2 remains of epsilon = 3" in text_of(page)
     assert actions(books) == ["budget", "charge", "release"]
-    made = Release.from_dict(client.get("/release/r1/json").json())
-    assert client.get("/release/r1/csv").text == f"q,value\n0.5,{made.value}\n"
-    report = client.get("/release/r1/html")
+    made = Release.from_dict(client.get("/download/json/r1").json())
+    assert client.get("/download/csv/r1").text == f"q,value\n0.5,{made.value}\n"
+    report = client.get("/download/html/r1")
     assert "attachment" in report.headers["content-disposition"]
     assert "What is protected" in report.text
-    assert client.get("/release/r1/svg").text.startswith("<svg")
-    assert client.get("/release/r1/exe").status_code == 404
-    assert client.get("/release/other/json").status_code == 404
+    assert client.get("/download/svg/r1").text.startswith("<svg")
+    assert client.get("/download/exe/r1").status_code == 404
+    assert client.get("/download/json/other").status_code == 404
 
 
 def test_one_request_is_charged_once(client: TestClient, studio: Studio, books: Path) -> None:
@@ -131,10 +133,10 @@ def test_one_request_is_charged_once(client: TestClient, studio: Studio, books: 
     for hand in with_two_hands:
         hand.join()
     outcome(client)
-    first = client.get("/release/r1/json").text
+    first = client.get("/download/json/r1").text
     confirm(other)
     outcome(other)
-    assert other.get("/release/r1/json").text == first
+    assert other.get("/download/json/r1").text == first
     assert actions(books).count("charge") == 1
     assert actions(books).count("release") == 1
 
@@ -146,10 +148,10 @@ def test_without_a_ledger_a_request_is_drawn_once(folder: Path) -> None:
         assert "nobody adds up" in client.get(f"/release?{ASKED.query}&request=r1").text
         confirm(client)
         assert "Released" in outcome(client)
-        first = client.get("/release/r1/json").text
+        first = client.get("/download/json/r1").text
         confirm(client)
         outcome(client)
-        assert client.get("/release/r1/json").text == first
+        assert client.get("/download/json/r1").text == first
         assert "No ledger is open" in client.get("/books").text
         assert client.get("/books/export/json").status_code == 404
         assert "No ledger" in client.post("/books/verify", headers=OWN).text
@@ -162,10 +164,50 @@ def test_another_question_under_the_same_name_is_refused(client: TestClient, boo
     confirm(client)
     outcome(client)
     other = replace(ASKED, q="quartiles")
-    studio_twin = confirm(client, other)
-    assert studio_twin.status_code == 303
-    assert "Half of the records are" in text_of(outcome(client, asked=other))
+    twin = confirm(client, other)
+    assert (twin.status_code, "made with another question" in twin.text) == (409, True)
+    page = outcome(client, asked=other)
+    assert "Half of the records are" in text_of(page)
+    assert "-q median" in text_of(page)
+    assert "quartiles" not in text_of(page)
     assert actions(books).count("charge") == 1
+
+
+@pytest.mark.parametrize("request_id", ["2026/q1", "r1/json", "a?b=c#d", "50%", "é ü", "<b>"])
+def test_a_request_id_may_have_any_characters(
+    client: TestClient, studio: Studio, request_id: str
+) -> None:
+    """The command line takes any printable name, and its releases are in the books."""
+    job = studio.job(ASKED, request_id)
+    run(job)
+    (address,) = {href for href in hrefs(client.get("/books").text) if href.startswith("/release/")}
+    page = client.get(address).text
+    assert "Released" in page
+    for href in hrefs(page):
+        if href.startswith("/download/"):
+            assert client.get(href).status_code == 200
+    sent = confirm(client, request=request_id).headers["location"]
+    assert sent == f"{address}?{ASKED.query}"
+    assert "Released" in outcome(client, address.removeprefix("/release/"))
+
+
+def hrefs(page: str) -> list[str]:
+    return [unescape(href) for href in re.findall(r'href="([^"]*)"', page)]
+
+
+def test_names_cannot_hide_or_turn_other_words(client: TestClient, folder: Path) -> None:
+    name = "pay\u202e\u2066\x1b[31m\x00<b>"
+    pl.DataFrame({name: [1, 2, 3]}).write_parquet(folder / "odd.parquet")
+    asked = Asked(data="odd.parquet", column=name, q="median", lower="0", upper="5")
+    pages = [client.get("/", params={"data": "odd.parquet"}).text]
+    pages += [client.get(f"{at}?{asked.query}&request=r1").text for at in ("/plan", "/release")]
+    confirm(client, asked)
+    pages.append(outcome(client, asked=asked))
+    assert "Released" in pages[-1]
+    for page in pages:
+        words = unescape(re.sub(r"<[^>]*>", "", page))
+        assert "pay\ufffd\ufffd" in words
+        assert not set(words) & set("\u202e\u2066\x1b\x00")
 
 
 def test_a_budget_that_does_not_fit_is_refused(client: TestClient, books: Path) -> None:
@@ -225,6 +267,50 @@ def test_a_damaged_file_gets_a_sentence(client: TestClient, folder: Path) -> Non
     assert SECRET not in page.text
 
 
+BEFORE = ("/", "/plan", "/plan/answer", "/release")
+"""The pages that people see before they release something."""
+
+
+def before_the_release(client: TestClient, asked: Asked) -> list[str]:
+    pages = [client.get(f"{page}?{asked.query}&request=r1") for page in BEFORE]
+    settled(client, asked.query)
+    pages += [client.get(f"{page}?{asked.query}&request=r1") for page in BEFORE]
+    assert {page.status_code for page in pages} == {200}
+    return [page.text for page in pages[len(BEFORE) :]]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(data="x.parquet", column="x", q="median", lower="0", upper="9"),
+        Asked(data="x.parquet", column="x", q="median", by="g", keys="a\nb"),
+        Asked(data="x.parquet", column="x", q="median", neighbors="add-remove"),
+        Asked(data="x.parquet", column="x", q="median", unit="u"),
+        Asked(data="x.csv", column="x", q="median"),
+        Asked(data="x.csv", column="x", q="median", type="int", lower="0", upper="9"),
+        Asked(data="shop.duckdb: x", column="x", q="median"),
+    ],
+    ids=["bounds", "groups", "add-remove", "units", "csv", "typed csv", "table"],
+)
+def test_no_record_changes_a_page_before_the_release(
+    client: TestClient, folder: Path, asked: Asked
+) -> None:
+    """Not its value, its group or its owner; and not its presence, where that is protected."""
+    import duckdb
+
+    first = pl.DataFrame({"x": [1, 2, 3, 4], "g": ["a", "b", "a", "b"], "u": [1, 1, 2, 3]})
+    other = pl.DataFrame({"x": [1, 2, 3, 10**15], "g": ["a", "b", "a", "z"], "u": [1, 1, 2, 9]})
+    counted = asked.neighbors == "swap" and asked.data == "x.parquet" and not asked.unit
+    shown = []
+    for frame in (first, other if counted else pl.concat([other, other, other])):
+        frame.write_parquet(folder / "x.parquet")
+        frame.write_csv(folder / "x.csv")
+        with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+            connection.execute("CREATE OR REPLACE TABLE x AS SELECT * FROM frame")
+        shown.append(before_the_release(client, asked))
+    assert shown[0] == shown[1]
+
+
 def failing(_: object, __: object = None) -> Release:
     raise RuntimeError(f"record {SECRET}")
 
@@ -241,6 +327,14 @@ def test_errors_quote_no_data(client: TestClient, monkeypatch: pytest.MonkeyPatc
     answer = careless.get("/books")
     assert answer.status_code == 500
     assert SECRET not in answer.text
+
+
+def test_an_address_that_leads_nowhere_gets_a_page_with_the_steps(client: TestClient) -> None:
+    for address in ("/nowhere", "/download/exe/r1", "/static/app.py", "/books/export/exe"):
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert "There is no such page" in answer.text
+        assert 'href="/books"' in answer.text
 
 
 def test_few_releases_run_at_once(
@@ -266,14 +360,14 @@ def test_few_releases_run_at_once(
 def test_a_studio_that_was_ended_loses_nothing(studio: Studio, folder: Path, books: Path) -> None:
     confirm(let_in(studio))
     outcome(let_in(studio))
-    made = let_in(studio).get("/release/r1/json").json()
+    made = let_in(studio).get("/download/json/r1").json()
     later = Studio(Shelf(folder), books)
     try:
         client = let_in(later)
         assert "Released" in client.get("/release/r1").text
-        assert client.get("/release/r1/json").json() == made
+        assert client.get("/download/json/r1").json() == made
         confirm(client)
-        assert client.get("/release/r1/json").json() == made
+        assert client.get("/download/json/r1").json() == made
         assert actions(books).count("charge") == 1
     finally:
         later.estimates.close()
@@ -298,6 +392,9 @@ def test_a_charge_without_a_release_is_made_good(
         page = client.get(f"/release/r1?{ASKED.query}").text
         assert "charged, but the studio was ended before it was released" in page
         assert "Make it now, without another charge" in page
+        from_the_books = client.get("/release/r1").text
+        assert "the same question with the same request id" in from_the_books
+        assert "make it now" not in from_the_books.lower()
         confirm(client)
         assert "Released" in outcome(client)
         assert actions(books) == ["budget", "charge", "retry", "release"]

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from dpquantiles.cli import main
 from dpquantiles.ledger import Ledger
 from dpquantiles.studio import server
 from dpquantiles.studio.server import MOST_CONNECTIONS
+from dpquantiles.studio.shelf import Shelf
+from dpquantiles.studio.studio import Studio
 from tests.cli.conftest import Command, run  # noqa: F401
 from tests.studio.conftest import ASKED
 from tests.studio.served import COMMAND, Served, begin, children, is_running, served
@@ -48,7 +50,7 @@ def press(client: httpx2.Client, studio: Served, request: str, epsilon: str = "0
 
 def released(client: httpx2.Client, request: str) -> str:
     for _ in range(400):
-        answer = client.get(f"/release/{request}/json")
+        answer = client.get(f"/download/json/{request}")
         if answer.status_code == 200:
             return answer.text
         time.sleep(0.05)
@@ -110,7 +112,15 @@ def test_ctrl_c_ends_it_and_its_children(folder: Path, browser: Browser) -> None
         studio.process.send_signal(signal.SIGINT)
         studio.process.wait(10)
     assert studio.process.returncode == 0
-    assert not any(map(is_running, started))
+    assert ends(lambda: not any(map(is_running, started)))
+
+
+def ends(is_over: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether something is over in time."""
+    deadline = time.monotonic() + seconds
+    while not is_over() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return is_over()
 
 
 def test_many_connections_at_once_are_bounded(folder: Path, books: Path, browser: Browser) -> None:
@@ -133,7 +143,7 @@ def test_many_connections_at_once_are_bounded(folder: Path, books: Path, browser
         for one in silent:
             one.close()
         time.sleep(0.2)
-        assert client.get("/release/r1/json").text == first
+        assert client.get("/download/json/r1").text == first
         assert len(Ledger(books)) == 3
 
 
@@ -163,17 +173,12 @@ def test_many_presses_at_once_charge_once(folder: Path, books: Path, browser: Br
         assert actions == ["budget", "charge", "release"]
 
 
-def test_a_connection_that_says_nothing_is_closed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def impatient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server in this process, which closes silent connections soon."""
     monkeypatch.setattr(server, "LONGEST_SILENCE", 0.3)
-    from dpquantiles.studio.shelf import Shelf
-    from dpquantiles.studio.studio import Studio
-
     listener, ready = server.listening("127.0.0.1", 0), threading.Event()
-    port = listener.getsockname()[1]
     made: list[server._Server] = []
-    monkeypatch.setattr(server._Server, "install_signal_handlers", lambda _: None, raising=False)
     original = server._Server.__init__
 
     def noted(self: server._Server, *arguments: object) -> None:
@@ -181,19 +186,42 @@ def test_a_connection_that_says_nothing_is_closed(
         made.append(self)
 
     monkeypatch.setattr(server._Server, "__init__", noted)
-    studio = Studio(Shelf(folder))
-    thread = threading.Thread(target=server.serve, args=(studio, listener, lambda _: ready.set()))
+    told = (Studio(Shelf(folder)), listener, lambda _: ready.set())
+    thread = threading.Thread(target=server.serve, args=told)
     thread.start()
     try:
         assert ready.wait(10)
-        with closing(socket.create_connection(("127.0.0.1", port))) as silent:
-            silent.settimeout(5)
-            silent.sendall(b"GET / HTTP/1.1\r\nHost: 127.")
-            with suppress(ConnectionResetError):
-                assert silent.recv(1) == b""
+        yield listener.getsockname()[1]
     finally:
         made[0].should_exit = True
         thread.join(10)
+
+
+HEAD = b"GET / HTTP/1.1\r\nHost: 127."
+BODY = b"POST /release HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n"
+WHOLE = b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n"
+
+
+@pytest.mark.parametrize("drop", [b"", b"1"], ids=["silent", "slow"])
+@pytest.mark.parametrize("first", [b"", HEAD, BODY, WHOLE + HEAD], ids=range(4))
+def test_a_connection_that_never_finishes_is_closed(
+    impatient: int, first: bytes, drop: bytes
+) -> None:
+    """Neither silence nor a byte from time to time keeps a place."""
+    with closing(socket.create_connection(("127.0.0.1", impatient))) as slow:
+        slow.settimeout(0.1)
+        slow.sendall(first.replace(b"%s", b"127.0.0.1:%d" % impatient))
+        assert ends(lambda: is_closed(slow, drop), 5)
+
+
+def is_closed(connection: socket.socket, drop: bytes) -> bool:
+    try:
+        connection.sendall(drop)
+        return connection.recv(4096) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 def test_two_studios_and_a_command_share_one_ledger(
@@ -229,7 +257,7 @@ def test_two_studios_and_a_command_share_one_ledger(
         for thread in threads:
             thread.join()
         assert failures == []
-        shared = {client.get("/release/shared 1/json").text for client in clients}
+        shared = {client.get("/download/json/shared 1").text for client in clients}
         assert len(shared) == 1
     ledger = Ledger(books)
     ledger.verify()

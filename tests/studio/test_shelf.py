@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from dpquantiles.errors import InvalidValue
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.shelf import Shelf
-from tests.studio.conftest import SECRET, confirm
+from tests.studio.conftest import SECRET, confirm, outcome, text_of
 
 
 def names(folder: Path) -> list[str]:
@@ -97,16 +97,40 @@ def test_a_single_file_is_a_shelf(folder: Path) -> None:
     assert Shelf().items() == []
 
 
-def test_tables_of_a_database_are_listed_and_views_are_not(folder: Path) -> None:
-    outside = folder.parent / "outside" / "secret.csv"
+def test_tables_and_views_of_a_database_are_listed(folder: Path) -> None:
     with duckdb.connect(str(folder / "shop.duckdb")) as connection:
         connection.execute('CREATE TABLE "my ""orders" AS SELECT 1.5 AS price, \'x\' AS name')
-        connection.execute(f"CREATE VIEW leak AS SELECT * FROM read_csv('{outside}')")
-    assert names(folder) == ["people.csv", 'shop.duckdb: my "orders']
+        connection.execute('CREATE VIEW cheap AS SELECT price FROM "my ""orders"')
+    assert names(folder) == ["people.csv", "shop.duckdb: cheap", 'shop.duckdb: my "orders']
     item = Shelf(folder).item('shop.duckdb: my "orders')
     assert list(item.columns().items())[1] == ("name", "text")
     assert item.dataset == 'my "orders'
-    with pytest.raises(InvalidValue):
-        Shelf(folder).item("shop.duckdb: leak")
+    assert not item.is_view
+    view = Shelf(folder).item("shop.duckdb: cheap")
+    assert (list(view.columns()), view.is_view) == (["price"], True)
     with pytest.raises(InvalidValue):
         Shelf(folder).item("shop.duckdb")
+
+
+def test_a_view_reads_its_own_database_alone(client: TestClient, folder: Path) -> None:
+    outside = folder.parent / "outside" / "secret.csv"
+    with duckdb.connect(str(folder / "shop.duckdb")) as connection:
+        connection.execute("CREATE TABLE orders AS SELECT range AS price FROM range(100)")
+        connection.execute("CREATE VIEW cheap AS SELECT price FROM orders WHERE price < 50")
+        connection.execute(f"CREATE VIEW leak AS SELECT * FROM read_csv('{outside}')")
+        connection.execute(f"CREATE VIEW text AS SELECT * FROM read_text('{outside}')")
+    for view in ("leak", "text"):
+        asked = Asked(data=f"shop.duckdb: {view}", column="pay", q="median")
+        for page in ("/", "/plan", "/plan/answer", "/release"):
+            shown = client.get(f"{page}?{asked.query}&request=r").text
+            assert "reads other files than the database" in shown
+            assert not any(word in shown for word in (SECRET, "pay ", ">pay<"))
+        assert "reads other files" in text_of(outcome_of(client, asked, f"r {view}"))
+    cheap = Asked(data="shop.duckdb: cheap", column="price", q="median", lower="0", upper="99")
+    assert "what is protected" in client.get(f"/?{cheap.query}").text
+    assert "Released" in outcome_of(client, cheap, "r cheap")
+
+
+def outcome_of(client: TestClient, asked: Asked, request: str) -> str:
+    sent = confirm(client, asked, request)
+    return outcome(client, request, asked) if sent.status_code == 303 else sent.text

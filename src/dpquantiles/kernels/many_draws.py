@@ -17,6 +17,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 WORD_RANGE = 2.0**64
+SMALLEST = np.finfo(np.float64).smallest_subnormal
 WIDE = 2**62
 """Sums of more choices than this and a number of answers could overflow."""
 
@@ -29,18 +30,17 @@ def words(bits: Bits, count: int) -> NDArray[np.uint64]:
 def coins(bits: Bits, probability: Floats) -> Bools:
     """True with exactly these probabilities, each at most 1/2."""
     scaled = probability * WORD_RANGE
-    whole = np.floor(scaled)
-    drawn, leading = words(bits, len(probability)), whole.astype(np.uint64)
+    drawn, leading = words(bits, len(probability)), scaled.astype(np.uint64)
     heads = drawn < leading
     for index in np.flatnonzero(drawn == leading).tolist():
-        heads[index] = draws.coin(bits, float(scaled[index] - whole[index]))
+        heads[index] = draws.coin(bits, float(scaled[index] - float(leading[index])))
     return heads
 
 
 def choose_first(bits: Bits, first: Floats, second: Floats) -> Bools:
     """True with probability first / (first + second), for masses given as doubles."""
     lighter, heavier = np.minimum(first, second), np.maximum(first, second)
-    odds = np.divide(lighter, heavier, out=np.zeros_like(lighter), where=heavier > 0)
+    odds = lighter / np.maximum(heavier, SMALLEST)  # none if both masses are zero
     chosen = coins(bits, odds / (1.0 + odds))
     for index in np.flatnonzero((odds <= draws.FAINTEST) & (lighter > 0)).tolist():
         log_odds = math.log(lighter[index]) - math.log(heavier[index])

@@ -304,7 +304,7 @@ class Lows(NamedTuple):
 
     Most lower ends have a row of their own, because there are few. The last rows, `first` + a for
     a = 0 .. `basis` - 1, are for ranges that begin before all records, if these are more: a answers
-    lie before the first record.
+    lie before the first record. Then no range that begins there has a row of its own.
     """
 
     first: int
@@ -323,11 +323,12 @@ class Lows(NamedTuple):
         end, ends = np.empty_like(order), ends[:, order[new]]
         end[order] = np.cumsum(new) - 1
         basis, bottom = strip.basis, ends[1] == strip.bottom
-        many = bottom & (np.bincount(ends[0], bottom)[ends[0]] > basis)
-        own, row = ends[:, ~many], np.full(ends.shape[1], -1)
-        row[~many] = np.arange(own.shape[1]) - np.searchsorted(own[0], own[0])
-        first, basis = int(row.max()) + 1, basis if many.any() else 0
-        return cls(first, basis, np.stack([own[0], row[~many], *own[1:]]), row[end])
+        # All patterns have as many rows, so if one of them has a basis, all may use theirs.
+        if np.bincount(ends[0], bottom).max() <= basis:
+            basis, bottom = 0, np.zeros_like(bottom)
+        own, row = ends[:, ~bottom], np.full(ends.shape[1], -1)
+        row[~bottom] = np.arange(own.shape[1]) - np.searchsorted(own[0], own[0])
+        return cls(int(row.max()) + 1, basis, np.stack([own[0], row[~bottom], *own[1:]]), row[end])
 
     def points(self, halves: Ints) -> Floats:
         """By pattern and row, how many points answers may have until the last record."""

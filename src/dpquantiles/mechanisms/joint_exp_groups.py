@@ -31,7 +31,7 @@ from dpquantiles.privacy import Neighbors
 from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
-CELLS = 1 << 16
+CELLS = 1 << 17
 """The most ranks, over all columns, that pass through the kernels together: they fit the cache."""
 
 ALIKE, SLACK = 1.25, 16

@@ -149,7 +149,7 @@ def _reason(
     records = f"{n:,} records"
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
-    quantiles = "one quantile" if m == 1 else f"{m} even quantiles"
+    quantiles = "a median" if m == 1 else f"{m} even quantiles"
     smooth, clustered, tied = (digits(errors[data][name]) for data in tables.DATA)
     others = ", ".join(
         f"{other} {digits(error)}"

@@ -41,11 +41,11 @@ SPREAD = 0.5
 FLOAT_SPREAD = 2.0**-8
 """The spread without bounds: one sign, and at most about a factor of two between records."""
 
-UNEVEN = 1 - 1 / 18.7
-"""The usual spread on a family of grids is smaller by this factor: quantiles on round numbers would
-make a family look too good."""
+UNEVEN, ASIDE = 1 - 1 / 18.7, GOLDEN / 6
+"""The usual spread on a family of grids is smaller by the first factor, and its middle is moved by
+the second part of it: quantiles on round numbers would make a family look too good."""
 
-WHOLE_NUMBERS = 100_000
+WHOLE_NUMBERS = round(100_000 * UNEVEN)
 """Whole numbers without bounds run from zero to this."""
 
 
@@ -284,10 +284,12 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
             "spread must be a fraction of the bounds, at most 1, or a pair of values, "
             f"got {share!r}"
         )
-    if spread is None and isinstance(grid, GridFamily):
-        share *= UNEVEN
+    usual = spread is None and isinstance(grid, GridFamily)
+    share *= UNEVEN if usual else 1
     steps = min(grid.size, max(1, round(grid.size * share)))
     middle = 3 * grid.size // 4 if unbounded else grid.size // 2
+    if usual:
+        middle += round(ASIDE * steps)
     first = max(0, min(middle - steps // 2, grid.size - steps))
     where = f"{share:.3g} of the bounds"
     return first, steps, "a small part of all floating-point numbers" if unbounded else where

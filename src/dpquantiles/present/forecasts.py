@@ -217,9 +217,12 @@ def in_short(forecast: Forecast, errors: Errors | None) -> str:
         return "How far off the answers will be is not known before the estimate is done."
     size = forecast.draw.size
     typical = _about(max(errors.expected), "about")
-    first = f"On average, an answer misses its place by {typical} of {size:,} records."
+    first = f"On average, an answer misses its place by {typical} of {size:,} records"
     if errors.bound is None:
-        return first
+        worst = _about(max((forecast.table_errors or {}).values(), default=0.0), "about")
+        return f"{first} if they are spread smoothly, and by {worst} in the least suitable case."
     most = max(errors.bound)
     part = _percent(most / size).replace("<", "less than").removeprefix("± ")
-    return f"{first} In 95 of 100 releases it misses by {_about(most, 'at most')}, which is {part}."
+    return (
+        f"{first}. In 95 of 100 releases it misses by {_about(most, 'at most')}, which is {part}."
+    )

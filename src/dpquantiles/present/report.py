@@ -6,6 +6,7 @@ It is a tree of elements, so that all text is escaped. It has no scripts and loa
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from importlib import resources
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -262,7 +263,7 @@ def _facts(part: Answers) -> Iterator[tuple[str, str]]:
     yield "Mechanism", part.mechanism
     if isinstance(grid := stated.get("grid"), Mapping):
         drawn = grid.get("member", grid)
-        step = f" in steps of {exact(drawn['step'])}" if "step" in drawn else ""
+        step = _step(part.type, drawn)
         found = ", found by the release itself" if "member" in grid else ""
         if "lower" in drawn and "upper" in drawn:
             ends = " to ".join(_end(drawn[name]) for name in ("lower", "upper"))
@@ -273,6 +274,19 @@ def _facts(part: Answers) -> Iterator[tuple[str, str]]:
 
 def _end(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else exact(value)
+
+
+def _step(type: str, drawn: Mapping[str, Any]) -> str:
+    """The step between possible answers in words. A step counts days, or last decimal places."""
+    if "step" not in drawn or type not in ("int", "float", "decimal", "date"):
+        return ""
+    step = exact(drawn["step"])
+    if type == "date":
+        return f" in steps of {step} day{'' if step == '1' else 's'}"
+    if type == "decimal":
+        places = Decimal(drawn["lower"]).as_tuple().exponent
+        step = exact(Decimal(step).scaleb(int(places)).normalize())
+    return f" in steps of {step}"
 
 
 def _listed(part: Answers, name: str) -> Sequence[str]:

@@ -10,7 +10,7 @@ from dpquantiles.ledger import Ledger, entries
 from dpquantiles.ledger.books import Owner, Standing
 from dpquantiles.ledger.entries import RECORD
 from dpquantiles.present import tables
-from dpquantiles.present.chart import CHARACTER, COLORS, LINE_HEIGHT, Axis, Chart, short
+from dpquantiles.present.chart import CHARACTER, COLORS, LINE_HEIGHT, RIGHT, Axis, Chart, short
 from dpquantiles.present.report import Remains
 from dpquantiles.present.ticks import EPOCH, position, ticks
 from dpquantiles.privacy import ApproxDP, Guarantee
@@ -19,7 +19,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 """The levels of a picture in a line; the last one is the whole budget."""
 
 MOST_TIMES = 24
-WIDTH = 560
+WIDTH, NARROW = 560, 400
 MOST_LINES = 12
 """The most accounts in the picture; those that have spent the most are shown."""
 
@@ -60,7 +60,8 @@ def _steps(ledger: Ledger) -> dict[Owner, Steps]:
     steps: dict[Owner, list[tuple[dt.datetime, float]]] = {}
     moment = dt.datetime.min
     for point in ledger.history():
-        moment = max(moment, dt.datetime.fromisoformat(point.time).replace(tzinfo=None))
+        written = dt.datetime.fromisoformat(point.time).replace(tzinfo=None, microsecond=0)
+        moment = max(moment, written)
         steps.setdefault(point.owner, []).append((moment, point.spent))
     return {**steps}
 
@@ -142,25 +143,50 @@ def svg(ledger: Ledger) -> str:
 
 def picture(ledger: Ledger) -> Chart:
     """Spending over time, one line for each account, under the line of the budget."""
+    steps = _most(ledger)
+    names = ["budget", *map(_name, steps)]
+    chart = _curves(ledger, steps, WIDTH, 14 + CHARACTER * max(map(len, names)))
+    levels = [points[-1][1] for points in steps.values()]
+    heights = _apart([chart.y(level) for level in (ledger.budget.amount, *levels)], chart.bottom)
+    colors = ["currentColor", *(_color(k) for k in range(len(steps)))]
+    for name, height, color in zip(names, heights, colors, strict=True):
+        chart.text((chart.right + 8, height + 4), name, color=color)
+    return chart
+
+
+def narrow_picture(ledger: Ledger) -> tuple[Chart, dict[str, str]]:
+    """The same for a small page, with the colors of the accounts by name in place of labels."""
+    steps = _most(ledger)
+    colors = {_name(owner): _color(k) for k, owner in enumerate(steps)}
+    return _curves(ledger, steps, NARROW, RIGHT), colors
+
+
+def _most(ledger: Ledger) -> dict[Owner, Steps]:
+    """The accounts that have spent the most."""
+    return dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
+
+
+def _name(owner: Owner) -> str:
+    return short(f"{owner.dataset} ({owner.unit})")
+
+
+def _color(k: int) -> str:
+    return COLORS[k % len(COLORS)]
+
+
+def _curves(ledger: Ledger, steps: Mapping[Owner, Steps], width: int, right: float) -> Chart:
     limit = ledger.budget.amount
-    steps = dict(sorted(_steps(ledger).items(), key=_level, reverse=True)[:MOST_LINES])
-    names = [short(f"{owner.dataset} ({owner.unit})") for owner in steps]
     chart = Chart(
         "Spending over time",
         _time_axis(steps),
         Axis.linear([0.0, limit], 4),
-        width=WIDTH,
-        right=14 + CHARACTER * max(map(len, ["budget", *names])),
+        width=width,
+        right=right,
         heading=_measure(ledger.budget),
     )
     chart.line((chart.left, chart.y(limit)), (chart.right, chart.y(limit)), opacity=0.8)
-    levels = [chart.y(points[-1][1]) for points in steps.values()]
-    heights = _apart([chart.y(limit), *levels], chart.bottom)
-    colors = ["currentColor", *(COLORS[k % len(COLORS)] for k in range(len(steps)))]
-    for name, height, color in zip(["budget", *names], heights, colors, strict=True):
-        chart.text((chart.right + 8, height + 4), name, color=color)
-    for points, color in zip(steps.values(), colors[1:], strict=True):
-        chart.curve(_staircase(chart, points), color)
+    for k, points in enumerate(steps.values()):
+        chart.curve(_staircase(chart, points), _color(k))
     return chart
 
 

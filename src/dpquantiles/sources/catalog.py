@@ -13,8 +13,9 @@ from dpquantiles.sources.source import open_whole
 from dpquantiles.sources.tables import kind_of
 
 TABLES = (
-    "SELECT table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' "
-    "AND table_schema = current_schema() ORDER BY table_name"
+    "SELECT table_name, table_type = 'VIEW' FROM information_schema.tables "
+    "WHERE table_schema = current_schema() AND table_catalog = current_database() "
+    "ORDER BY table_name"
 )
 
 DUCKDB_MARK = slice(8, 12), b"DUCK"
@@ -28,20 +29,21 @@ def is_database(path: Path) -> bool:
         return file.read(place.stop)[place] == mark
 
 
-def tables(database: Path) -> list[str]:
-    """The tables of a database, which is opened read-only; views are left out."""
+def tables(database: Path) -> dict[str, bool]:
+    """The tables of a database, which is opened read-only; and whether each of them is a view."""
     from dpquantiles.sources import relations
 
     check_readable(database)
-    listed: Any = relations.open_query(TABLES, str(database)).frame.to_native()
-    return [str(name) for (name,) in listed.fetchall()]
+    listed: Any = relations.open_query(TABLES, str(database), alone=True).frame.to_native()
+    return {str(name): bool(is_view) for name, is_view in listed.fetchall()}
 
 
 def table(database: Path, name: str) -> Named:
-    """A table of a database, as data by name."""
+    """A table or a view of a database, as data by name; a view cannot read anything else."""
     from dpquantiles.sources.duckdb import quoted
 
-    return Named(f"SELECT * FROM {quoted(name)}", is_query=True, database=str(database))
+    query = f"SELECT * FROM {quoted(name)}"
+    return Named(query, is_query=True, database=str(database), alone=True)
 
 
 def columns(data: Named) -> Mapping[str, str | None]:

@@ -112,6 +112,8 @@ class Named:
     dialect: Dialect = field(default_factory=Dialect)
     shown: str | None = None
     """What users call the file, where it stands in for something else."""
+    alone: bool = False
+    """Whether the query may read its database alone, and no other files."""
 
     def __post_init__(self) -> None:
         if self.type is not None:

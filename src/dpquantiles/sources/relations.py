@@ -70,8 +70,11 @@ def _table(
     )
 
 
-def open_query(sql: str, database: str | None = None) -> Table:
-    """The result of one SELECT, on files that it names or a database that is opened read-only."""
+def open_query(sql: str, database: str | None = None, *, alone: bool = False) -> Table:
+    """The result of one SELECT, on files that it names or a database that is opened read-only.
+
+    `alone` lets it read nothing else than the database: views may name any file.
+    """
     try:
         connection = _connect(database or ":memory:")
     except duckdb.Error as error:
@@ -80,6 +83,8 @@ def open_query(sql: str, database: str | None = None) -> Table:
             "it is a DuckDB file, and that no other process writes to it"
         ) from None
     try:
+        if alone:
+            connection.execute("SET enable_external_access = false")
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InvalidValue(f"sql must be one SELECT statement, got {sql!r}")
@@ -88,6 +93,10 @@ def open_query(sql: str, database: str | None = None) -> Table:
         # These errors come before any record is read, and quote the query but no data.
         line = str(error).strip().partition("\n")[0]
         raise InvalidValue(f"sql must be a query that DuckDB can run: {line}") from None
+    except duckdb.PermissionException:
+        raise UnreadableData(
+            f"the query reads other files than the database '{database}', which is not allowed here"
+        ) from None
     except duckdb.Error as error:
         raise UnreadableData(
             f"the query cannot be planned ({type(error).__name__}); check the files it names"

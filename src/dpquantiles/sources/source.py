@@ -99,7 +99,8 @@ def open_whole(data: Any, stated: Kind | None = None) -> "WholeTable":
     if path is not None:
         check_readable(Path(path))
     if name.is_query:
-        return WholeTable(relations.open_query(name.name, name.database), stated, name)
+        table = relations.open_query(name.name, name.database, alone=name.alone)
+        return WholeTable(table, stated, name)
     if name.is_text:
         return WholeTable(relations.open_csv(name), stated, name, is_text=True)
     if name.is_parquet:

@@ -22,7 +22,7 @@ from dpquantiles.studio.choose import choose_page
 from dpquantiles.studio.guard import TOKEN, Guard
 from dpquantiles.studio.plan import Wanted, answer, plan_page
 from dpquantiles.studio.release import finished, review_page, state_page
-from dpquantiles.studio.releases import explained
+from dpquantiles.studio.releases import explained, page_of
 from dpquantiles.studio.studio import Studio
 
 STATIC = {
@@ -37,6 +37,7 @@ MEDIA = {
     "svg": "image/svg+xml",
 }
 MOST_FIELDS = 64
+NO_PAGE = "There is no such page. Go on with one of the steps above."
 
 
 def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
@@ -49,8 +50,8 @@ def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
         Route("/plan/cancel", pages.cancel, methods=["POST"]),
         Route("/release", pages.review),
         Route("/release", pages.confirm, methods=["POST"]),
-        Route("/release/{request}", pages.state),
-        Route("/release/{request}/{format}", pages.download),
+        Route("/release/{request:path}", pages.state),
+        Route("/download/{format}/{request:path}", pages.download),
         Route("/books", pages.books),
         Route("/books/verify", pages.verify, methods=["POST"]),
         Route("/books/export/{format}", pages.export),
@@ -58,23 +59,12 @@ def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
         Route("/invite", pages.invited, methods=["POST"]),
         Route("/static/{name}", static),
     ]
-    handlers = {HTTPException: refused, Exception: failed}
+    handlers = {HTTPException: pages.refused, Exception: pages.failed}
     app = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(app, studio.keys, hosts, cookie)
 
 
-def refused(_: Request, error: Exception) -> Response:
-    """The answer to an address that leads nowhere, and to what is too much."""
-    assert isinstance(error, HTTPException)
-    return HTMLResponse(html.bare("Not here", error.detail), error.status_code)
-
-
-NOWHERE = HTTPException(404, "There is no such page.")
-
-
-def failed(_: Request, error: Exception) -> Response:
-    """The answer to a mistake of ours; it quotes nothing."""
-    return HTMLResponse(html.bare("Something went wrong", explained(error)), 500)
+NOWHERE = HTTPException(404)
 
 
 def static(request: Request) -> Response:
@@ -107,6 +97,21 @@ class Pages:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
+
+    def refused(self, _: Request, error: Exception) -> Response:
+        """The answer to an address that leads nowhere, and to what is too much."""
+        assert isinstance(error, HTTPException)
+        words = NO_PAGE if error.status_code == NOWHERE.status_code else error.detail
+        return self._sorry("Not here", words, error.status_code)
+
+    def failed(self, _: Request, error: Exception) -> Response:
+        """The answer to a mistake of ours; it quotes nothing."""
+        return self._sorry("Something went wrong", explained(error), 500)
+
+    def _sorry(self, title: str, words: str, status: int) -> Response:
+        content = [html.tag("h1", title), html.alert(words)]
+        page = html.page(title, "", content, links=self.studio.links(Asked()))
+        return HTMLResponse(page, status)
 
     def choose(self, request: Request) -> Response:
         """The data and their columns."""
@@ -144,11 +149,11 @@ class Pages:
             wanted = entries.require_name(request_id=known)
             if not asked.data:
                 raise PublicError("data must be chosen before they are released")
-            self.studio.releases.start(wanted, lambda: self.studio.job(asked, wanted))
+            self.studio.releases.start(wanted, asked, lambda: self.studio.job(asked, wanted))
         except (PublicError, OSError) as error:
             page = state_page(self.studio, asked, known, explained(error))
             return HTMLResponse(page, 409)
-        return RedirectResponse(f"/release/{wanted}?{asked.query}", 303)
+        return RedirectResponse(f"{page_of(wanted)}?{asked.query}", 303)
 
     def state(self, request: Request) -> Response:
         """Progress, failure or result of a release."""
@@ -191,7 +196,7 @@ class Pages:
 
     def invite(self, _: Request, address: str = "") -> Response:
         """A page with a button that makes an address for another browser."""
-        shown = html.tag("pre", address, tabindex="0") if address else None
+        shown = html.tag("pre", address, tabindex="0", class_="wrap") if address else None
         content = html.card(
             "Open in another browser",
             html.tag("p", "A new address lets one more browser in. It works once."),

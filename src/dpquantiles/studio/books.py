@@ -11,7 +11,7 @@ from dpquantiles.present import spending
 from dpquantiles.present.report import bar
 from dpquantiles.studio.asked import Asked
 from dpquantiles.studio.html import Content, alert, card, page, table, tag, unstyled
-from dpquantiles.studio.releases import explained
+from dpquantiles.studio.releases import explained, page_of
 from dpquantiles.studio.studio import Studio
 
 MOST_ENTRIES = 200
@@ -64,7 +64,7 @@ def _accounts(ledger: Ledger) -> Element:
     rests = [standing.remaining for standing in accounts.values()]
     shown: dict[str, list[Content]] = {
         "Data set": [owner.dataset for owner in accounts],
-        "Protects": [f"one {owner.unit}" for owner in accounts],
+        "Protects": [owner.unit for owner in accounts],
         "Charges": [str(standing.charges) for standing in accounts.values()],
         "Spent": [f"{ledger.spent(owner.dataset, unit=owner.unit):.6g}" for owner in accounts],
         "Remaining": [f"{rest:.6g}" for rest in rests],
@@ -76,10 +76,18 @@ def _accounts(ledger: Ledger) -> Element:
 def _over_time(ledger: Ledger) -> Element | None:
     if not ledger.accounts():
         return None
-    picture = unstyled(spending.picture(ledger).root)
-    return card(
-        "Over time", tag("figure", picture, tag("figcaption", "What was spent, by data set."))
-    )
+    chart, colors = spending.narrow_picture(ledger)
+    caption = "What was spent, by data set. The line above is the budget."
+    figure = tag("figure", unstyled(chart.root), _legend(colors), tag("figcaption", caption))
+    return card("Over time", tag("div", figure, class_="pictures"))
+
+
+def _legend(colors: Mapping[str, str]) -> Element:
+    marks = {
+        name: tag("svg", tag("rect", width="100%", height="100%", fill=color), aria_hidden="true")
+        for name, color in colors.items()
+    }
+    return tag("ul", [tag("li", mark, name) for name, mark in marks.items()], class_="legend")
 
 
 def _entries(ledger: Ledger) -> Element:
@@ -104,7 +112,7 @@ def _action(content: Mapping[str, Any]) -> Content:
     words = ACTIONS[content["action"]]
     if content["action"] == "budget":
         return words
-    return tag("a", words, href=f"/release/{content['request']}")
+    return tag("a", words, href=page_of(content["request"]))
 
 
 def _amount(content: Mapping[str, Any]) -> str:

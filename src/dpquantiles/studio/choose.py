@@ -15,6 +15,12 @@ NOTHING_READ = (
     "Only names and declared types are shown here. No record is read before you confirm a release."
 )
 
+OF_TEXT = "A CSV file declares no types. State the type on the next page, or let it be found."
+OF_VIEWS = (
+    "Rows of a view are what is protected. If it makes several rows of one record, or one row of "
+    "many, say whom a row belongs to on the next page, or take the table."
+)
+
 
 def choose_page(studio: Studio, asked: Asked, problem: str = "") -> str:
     """The page that lists the data and, of those that are chosen, the columns."""
@@ -64,7 +70,7 @@ def _data(studio: Studio, asked: Asked) -> Element:
 
 def _form(item: Item) -> str:
     if item.table is not None:
-        return "table"
+        return "view" if item.is_view else "table"
     return "CSV" if item.is_text else "Parquet"
 
 
@@ -81,12 +87,12 @@ def _columns(studio: Studio, asked: Asked) -> Element:
     except Exception as error:  # a file may change or vanish at any time
         return card("Column", alert(explained(error)))
     rows = [tag("li", _column(asked, name, type_)) for name, type_ in columns.items()]
-    note = "A CSV file declares no types. State the type on the next page, or let it be found."
+    note = OF_VIEWS if item.is_view else OF_TEXT if item.is_text else ""
     return card(
         "Column",
         tag("p", "Quantiles of which column?"),
         tag("ul", rows, class_="items"),
-        _small(note if item.is_text else ""),
+        _small(note),
     )
 
 

@@ -9,12 +9,12 @@ import hmac
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,6 +29,9 @@ MOST_AT_ONCE = 32
 
 MOST_REQUESTS, PERIOD = 400, 10.0
 """The most requests in so many seconds."""
+
+HTTP_PORT = 80
+"""The port that browsers leave out of the names of hosts."""
 
 MOST_TOKENS = 8
 TOKEN = "token"
@@ -118,9 +121,10 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
             return _refused(413, TOO_LARGE)
-        if self._is_crowded():
+        stranger = self._stranger(scope, headers)  # before the count, which is that of the others
+        if stranger is None and self._is_crowded():
             return _refused(503, "There are too many requests; try again in a moment.")
-        return self._stranger(scope, headers)
+        return stranger
 
     def _is_own(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request comes from a page of the studio, or from the address bar."""
@@ -148,17 +152,9 @@ class Guard:
             answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
             answer.set_cookie(self.cookie, self.keys.secret, httponly=True, samesite="strict")
             return answer
-        if self.keys.fits(_cookie(headers, self.cookie)):
+        if self.keys.fits(cookie_parser(headers.get("cookie", "")).get(self.cookie, "")):
             return None
         return _refused(403, STRANGER)
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
 
 
 def _refused(status: int, why: str) -> Response:
@@ -189,9 +185,10 @@ def _limited(receive: Receive) -> Receive:
     return receiving
 
 
-def own_hosts(host: str, port: int, more: Sequence[str] = ()) -> list[str]:
-    """The names under which a server may be asked: those of this computer, and the stated ones."""
-    names = ["127.0.0.1", "localhost", "[::1]", *more]
+def own_hosts(host: str, port: int) -> list[str]:
+    """The names under which a server may be asked: those of this computer, and the stated one."""
+    names = ["127.0.0.1", "localhost", "[::1]"]
     if host not in ("0.0.0.0", "::"):
         names.append(f"[{host}]" if ":" in host else host)
-    return [f"{name}:{port}" for name in dict.fromkeys(names)]
+    usual = names if port == HTTP_PORT else []
+    return [*usual, *(f"{name}:{port}" for name in dict.fromkeys(names))]

@@ -1,5 +1,6 @@
 """HTML as trees of elements, so that all text is escaped and nothing is styled inside."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 from xml.etree.ElementTree import Element, tostring
@@ -8,6 +9,14 @@ Content: TypeAlias = "Element | str | Iterable[Content] | None"
 
 STEPS = {"choose": "Choose", "plan": "Plan", "release": "Release", "books": "Books"}
 """The pages, in the order in which people walk through them."""
+
+
+UNSEEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+"""Control characters, and those that change the direction of the text around them."""
+
+REPLACED = "\ufffd"
 
 
 def tag(name: str, /, *content: Content, **attributes: Any) -> Element:
@@ -46,7 +55,10 @@ def unstyled(element: Element) -> Element:
 
 
 def written(element: Element) -> str:
-    """An element as text."""
+    """An element as text, in which names of columns or tables cannot hide or turn other words."""
+    for part in element.iter():
+        part.text = UNSEEN.sub(REPLACED, part.text) if part.text else part.text
+        part.tail = UNSEEN.sub(REPLACED, part.tail) if part.tail else part.tail
     return tostring(element, encoding="unicode", method="html")
 
 
@@ -103,6 +115,7 @@ def bare(title: str, words: str) -> str:
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · dpquantiles studio"),
     )
     main = tag("main", tag("h1", title), tag("p", words))

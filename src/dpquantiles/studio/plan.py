@@ -51,13 +51,12 @@ def plan_page(studio: Studio, asked: Asked, wanted: Wanted) -> str:
     except Exception as error:  # a file may change or vanish at any time
         content: list[Content] = [tag("h1", "Plan"), alert(explained(error)), _choose_again()]
         return page("Plan", "plan", content, links=studio.links(Asked()))
-    picture = tag(
-        "div", answer(studio, asked, wanted), id="answer", aria_live="polite", aria_busy="false"
-    )
+    picture = tag("div", answer(studio, asked, wanted), id="answer")
     content = [
         tag("h1", "What does an epsilon buy?"),
         tag("p", "Nothing is read and nothing is spent on this page.", class_="lead"),
         tag("div", form, picture, class_="beside"),
+        tag("p", id="said", class_="hidden", role="status"),
     ]
     return page("Plan", "plan", content, links=studio.links(asked))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from urllib.parse import quote
 from xml.etree.ElementTree import Element
 
 from dpquantiles.errors import PublicError
@@ -35,6 +36,13 @@ ONCE = (
     "This happens once. If you reload the page, click twice or come back, it is not charged "
     "again, and the answers stay the same."
 )
+CHARGED = "It was charged, but the studio was ended before it was released. Nothing is lost:"
+AGAIN = "make it now, without another charge."
+ELSEWHERE = (
+    "the same question with the same request id is answered without another charge. The address on "
+    "which it was asked has both; find it in the history of the browser. Or use the command, with "
+    "the id that is in the address of this page."
+)
 REPEAT = "With this request id the command gives this very release, without another charge."
 
 
@@ -45,20 +53,23 @@ def review_page(studio: Studio, asked: Asked, request: str) -> str:
         if not asked.data:
             why = "Choose data and a column first; without them there is nothing to release."
             return _shown(studio, asked, [title, tag("p", why), _button("Choose data", "/")])
-        item = studio.shelf.item(asked.data)
-        forecast = Forecast.of(studio.job(asked), asked.guess)
+        return _shown(studio, asked, _review(studio, asked, request))
     except (PublicError, OSError) as error:
         back = _button("Back to the plan", f"/plan?{asked.query}")
         return _shown(studio, asked, [title, alert(explained(error)), back])
+
+
+def _review(studio: Studio, asked: Asked, request: str) -> list[Content]:
+    item = studio.shelf.item(asked.data)
+    forecast = Forecast.of(studio.job(asked), asked.guess)
     granted = forecast.job.account is None or fits(forecast.job)
-    content = [
+    return [
         tag("h1", "Ready to release?"),
         tag("p", "Read what will happen. Nothing has been read or spent so far.", class_="lead"),
         card("In words", _summary(studio, asked, item, forecast)),
         _confirmation(asked, forecast, request) if granted else _refusal(asked, forecast),
         _copies(studio, asked, item, request, forecast.grid.kind.name),
     ]
-    return _shown(studio, asked, content)
 
 
 def _shown(studio: Studio, asked: Asked, content: Content, refresh: int | None = None) -> str:
@@ -163,6 +174,7 @@ def state_page(studio: Studio, asked: Asked, request: str, problem: str = "") ->
     if problem:
         return _failed(studio, asked, problem)
     running = studio.releases.get(request)
+    asked = asked if running is None else running.asked  # whatever the address says
     if running is not None and not running.is_over:
         return _waiting(studio, asked, running)
     try:
@@ -178,13 +190,7 @@ def state_page(studio: Studio, asked: Asked, request: str, problem: str = "") ->
     if running is not None:
         return _failed(studio, asked, running.failure, request if entry else None)
     if entry is not None:
-        return _failed(
-            studio,
-            asked,
-            "It was charged, but the studio was ended before it was released. Nothing is lost: "
-            "make it now, without another charge.",
-            request,
-        )
+        return _failed(studio, asked, f"{CHARGED} {AGAIN if asked.data else ELSEWHERE}", request)
     return _failed(
         studio, asked, "This studio knows no such release, and nothing was charged for it."
     )
@@ -250,13 +256,8 @@ def _failed(studio: Studio, asked: Asked, why: str, again: str | None = None) ->
 
 def _result(studio: Studio, asked: Asked, request: str, result: Made, rest: Remains | None) -> str:
     downloads = [
-        tag(
-            "li",
-            tag(
-                "a", name, href=f"/release/{request}/{format}", download=True, class_="button quiet"
-            ),
-        )
-        for format, name in FORMATS.items()
+        tag("li", tag("a", name, href=href, download=True, class_="button quiet"))
+        for name, href in _downloads(request).items()
     ]
     content: list[Content] = [
         tag("h1", "Released"),
@@ -275,6 +276,11 @@ def _result(studio: Studio, asked: Asked, request: str, result: Made, rest: Rema
     except (PublicError, OSError):  # the data may be gone; the release is not
         pass
     return _shown(studio, asked, content)
+
+
+def _downloads(request: str) -> dict[str, str]:
+    """The forms of a result by name, with their addresses."""
+    return {name: f"/download/{form}/{quote(request, safe='')}" for form, name in FORMATS.items()}
 
 
 def _sections(result: Made, rest: Remains | None) -> Iterable[Content]:

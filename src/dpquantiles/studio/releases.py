@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from dpquantiles import results
 from dpquantiles.errors import InvalidValue, PublicError
@@ -13,10 +14,16 @@ from dpquantiles.ledger import Ledger
 from dpquantiles.results import GroupedRelease, Release
 from dpquantiles.run import run
 from dpquantiles.sources.source import Opened
+from dpquantiles.studio.asked import Asked
 
 MOST_AT_ONCE = 2
 MOST_KEPT = 200
 """The most releases that are made at once, and that are kept here."""
+
+OTHER_QUESTION = (
+    "this request was made with another question; nothing was charged, so go on from the plan once "
+    "more, which gives the new question a request of its own"
+)
 
 Made = Release | GroupedRelease
 
@@ -26,6 +33,7 @@ class Running:
     """A release that is being made, or that was made or has failed."""
 
     request: str
+    asked: Asked
     result: Made | None = None
     failure: str = ""
     percent: Callable[[], float] | None = field(default=None, repr=False)
@@ -52,11 +60,13 @@ class Releases:
         self._known: OrderedDict[str, Running] = OrderedDict()
         self._lock = threading.Lock()
 
-    def start(self, request: str, job: Callable[[], Job]) -> Running:
+    def start(self, request: str, asked: Asked, job: Callable[[], Job]) -> Running:
         """Make a release, unless this request runs already or has been answered."""
         with self._lock:
             known = self._known.get(request)
             if known is not None and not known.failure:
+                if known.asked != asked:
+                    raise InvalidValue(OTHER_QUESTION)
                 return known
             busy = sum(not one.is_over for one in self._known.values())
             if busy >= MOST_AT_ONCE:
@@ -64,12 +74,12 @@ class Releases:
                     f"{busy} releases are being made, which is the most at once; nothing was "
                     "charged, so try again in a moment"
                 )
-            running = Running(request)
-            asked = job()
+            running = Running(request, asked)
+            checked = job()
             self._known[request] = running
             while len(self._known) > MOST_KEPT:
                 self._known.popitem(last=False)
-        threading.Thread(target=_make, args=(running, asked), daemon=True).start()
+        threading.Thread(target=_make, args=(running, checked), daemon=True).start()
         return running
 
     def get(self, request: str) -> Running | None:
@@ -92,6 +102,11 @@ def _make(running: Running, job: Job) -> None:
         running.result = result
     except BaseException as error:  # the page must say what became of the request
         running.failure = explained(error)
+
+
+def page_of(request: str) -> str:
+    """The address of the page of a request, whose id may have any printable characters."""
+    return f"/release/{quote(request, safe='')}"
 
 
 def explained(error: BaseException) -> str:

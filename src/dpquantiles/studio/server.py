@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from dpquantiles.errors import InvalidValue
 from dpquantiles.studio.app import application
 from dpquantiles.studio.guard import TOKEN, own_hosts
 from dpquantiles.studio.studio import Studio
@@ -21,11 +22,11 @@ MOST_CONNECTIONS = 64
 """The most connections at once; more are closed as they come."""
 
 LONGEST_SILENCE = 10.0
-"""Seconds after which a connection is closed that has not asked for anything."""
+"""Seconds between two looks at a connection; one that has asked for nothing since is closed."""
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP with a limit on connections, and on those that say nothing."""
+    """HTTP with a limit on connections, and on those that say nothing or never finish."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Close a connection that is one too many; watch all others."""
@@ -33,15 +34,22 @@ class BoundedProtocol(H11Protocol):
         if len(self.connections) > MOST_CONNECTIONS:
             transport.abort()
         else:
-            self.loop.call_later(LONGEST_SILENCE, self._close_if_silent)
+            self.loop.call_later(LONGEST_SILENCE, self._watch, None)
 
-    def _close_if_silent(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+    def _watch(self, last: RequestResponseCycle | None) -> None:
+        """Close a connection whose last request is over, or still lacks a part of its body."""
+        now = self.cycle
+        waits = now is None or now.response_complete or now.more_body
+        if self.transport.is_closing():
+            return
+        if now is last and waits:
             self.transport.abort()
+        else:
+            self.loop.call_later(LONGEST_SILENCE, self._watch, now)
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; an OSError says what to do if the port is in use."""
+    """A socket that listens; an error says what to do if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,7 +59,7 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         opened.close()
         why = getattr(error, "strerror", None) or error
-        raise OSError(
+        raise InvalidValue(
             f"cannot listen on {host}, port {port}: {why}; take another with --port, or --port 0 "
             "for any that is free"
         ) from None

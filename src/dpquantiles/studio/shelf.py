@@ -26,6 +26,7 @@ class Item(NamedTuple):
     name: str
     path: Path
     table: str | None = None
+    is_view: bool = False
 
     def data(self, type: str | None = None) -> Named:
         """The item as data by name; `type` states the type of a column of a CSV file."""
@@ -88,8 +89,8 @@ class Shelf:
             return []
         with suppress(PublicError):  # a damaged one must not hide the others
             return [
-                Item(f"{database.name}{BETWEEN}{table}", database.path, table)
-                for table in catalog.tables(database.path)
+                Item(f"{database.name}{BETWEEN}{table}", database.path, table, is_view)
+                for table, is_view in catalog.tables(database.path).items()
             ]
         return []
 

@@ -5,6 +5,10 @@ document.documentElement.classList.add("script")
 const AGAIN = 400 // milliseconds between two looks at a running estimate
 const form = document.getElementById("plan")
 const answer = document.getElementById("answer")
+const said = document.getElementById("said") // what screen readers read out when it changes
+
+const FOCUS = "a, button, summary, [tabindex]"
+const nameOf = (element) => element.tagName + (element.ariaLabel ?? element.textContent)
 
 function post(address, fields) {
   return fetch(address, {method: "POST", body: new URLSearchParams(fields)})
@@ -67,7 +71,6 @@ if (form && answer) {
     if (!quiet) history.replaceState(null, "", `/plan?${fields}`)
     if (compare) fields.set("compare", "1")
     if (stopped) fields.set("stopped", "1")
-    answer.setAttribute("aria-busy", "true")
     try {
       const response = await fetch(`/plan/answer?${fields}`)
       const text = await response.text()
@@ -78,17 +81,23 @@ if (form && answer) {
       if (mine !== turn) return
       const note = document.createElement("p")
       note.className = "warning"
-      note.setAttribute("role", "alert")
       note.textContent = "The studio does not answer. Is it still running?"
       answer.replaceChildren(note)
+      tell()
     }
-    answer.setAttribute("aria-busy", "false")
+  }
+
+  // The answer comes again and again while an estimate runs; only what is new is read out
+  function tell() {
+    for (const one of answer.querySelectorAll("[role=alert]")) one.removeAttribute("role")
+    const words = [...answer.querySelectorAll(".headline, .warning")].map((one) => one.textContent)
+    if (said.textContent !== words.join(" ")) said.textContent = words.join(" ")
   }
 
   function show(text) {
     const open = Object.fromEntries(
       [...answer.querySelectorAll("details[data-keep]")].map((box) => [box.dataset.keep, box.open]))
-    const held = document.activeElement?.dataset
+    const held = answer.contains(document.activeElement) && nameOf(document.activeElement)
     const page = new DOMParser().parseFromString(text, "text/html")
     answer.replaceChildren(...page.body.childNodes)
     for (const box of answer.querySelectorAll("details[data-keep]")) {
@@ -98,7 +107,8 @@ if (form && answer) {
     for (const step of document.querySelectorAll("nav a")) {
       if (onward && ["/plan", "/release"].includes(step.pathname)) step.search = onward
     }
-    if (held && "cancel" in held) answer.querySelector("[data-cancel]")?.focus()
+    if (held) [...answer.querySelectorAll(FOCUS)].find((one) => nameOf(one) === held)?.focus()
+    tell()
     if (answer.querySelector("[data-again]")) timer = setTimeout(() => ask(true), AGAIN)
   }
 
