@@ -1,6 +1,7 @@
 """What is asked becomes one job, and the same as a command and as Python."""
 
 import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,32 @@ def test_the_snippet_runs(studio: Studio, asked: Asked) -> None:
     assert names["release"].q == asked.quantiles  # type: ignore[attr-defined]
 
 
+TWO = replace(ASKED, by="county", also="person", keys='Kent, 1\r\n"Essex", 2\n')
+
+
+def test_two_columns_may_divide_the_table(
+    client: TestClient,
+    studio: Studio,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "for each of 2 groups" in client.get(f"/release?{TWO.query}&request=r1").text
+    confirm(client, TWO)
+    assert "Released" in outcome(client, asked=TWO)
+    made = client.get("/download/json/r1")
+    assert [group["key"] for group in made.json()["groups"]] == [["Kent", "1"], ["Essex", "2"]]
+    monkeypatch.chdir(tmp_path)
+    command = TWO.command(studio.shelf.item(TWO.data), str(studio.books), "r1")
+    saves, runs = command.split(" && ")
+    subprocess.run(["sh", "-c", saves], check=True)
+    assert main([*shlex.split(runs)[1:], "--format", "json", "--quiet"]) == 0
+    assert capsys.readouterr().out.strip() == made.text.strip()
+    names: dict[str, object] = {}
+    exec(TWO.python(studio.shelf.item(TWO.data), named("int"), None), names)
+    assert list(names["release"].keys) == [("Kent", "1"), ("Essex", "2")]  # type: ignore[attr-defined]
+
+
 def test_snippets_write_dates_and_tables(folder: Path) -> None:
     import datetime as dt
 
@@ -106,6 +133,8 @@ def test_keys_are_never_the_name_of_a_file(client: TestClient, folder: Path) -> 
         ({"mechanism": "joint"}, "mechanism must be one of"),
         ({"unit": "nobody"}, "unit must name a column"),
         ({"by": "county"}, "keys"),
+        ({"by": "county", "also": "person", "keys": "Kent"}, "keys must have 2 parts on each line"),
+        ({"by": "county", "also": "county", "keys": "Kent, Kent"}, "by"),
         ({"column": "aeg"}, "has no column 'aeg'; did you mean 'age'?"),
         ({"size": "10"}, "size must be left out under swap neighbors"),
         ({"dataset": "x" * 300}, "dataset must be a printable name"),

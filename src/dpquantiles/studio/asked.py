@@ -1,7 +1,9 @@
 """What is asked on the page: fields as text, which become a job, a command and Python."""
 
+import csv
+import io
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -26,6 +28,9 @@ LONGEST = 4000
 MOST_QUANTILES = 1000
 OTHER = "other"
 """Stands for quantiles without a name, which are then in a field of their own."""
+
+KEYS_FILE = "keys.csv"
+"""Where the copied command writes keys of several columns."""
 
 NOTHING = "value"
 """The name of the column where there are no data."""
@@ -52,6 +57,8 @@ class Asked:
     missing: str = "drop"
     intervals: str = ""
     by: str = ""
+    also: str = ""
+    """A second column to group by."""
     keys: str = ""
     unit: str = ""
     rows: str = ""
@@ -83,15 +90,34 @@ class Asked:
         return q
 
     @property
-    def key_list(self) -> list[str]:
-        """The keys of groups, separated by line ends or commas."""
-        lines = self.keys.replace("\n", ",").split(",")
-        return [key.strip() for key in lines if key.strip()]
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns that divide the table."""
+        return tuple(filter(None, (self.by, self.also)))
+
+    @property
+    def key_rows(self) -> list[list[str]]:
+        """The keys of groups: one on each line, with a comma between the parts of two columns.
+
+        Keys of a single column may stand beside each other, with commas between them.
+        """
+        width = len(self.group_columns)
+        lines = [line.strip() for line in self.keys.splitlines() if line.strip()]
+        if width == 1:
+            lines = [key.strip() for line in lines for key in line.split(",") if key.strip()]
+            return [[key] for key in lines]
+        rows = [[part.strip() for part in row] for row in csv.reader(lines, skipinitialspace=True)]
+        for row in rows:
+            if len(row) != width:
+                raise InvalidValue(
+                    f"keys must have {width} parts on each line, one for each column that divides "
+                    f"the table; got {', '.join(row)!r}; for example Kent, f"
+                )
+        return rows
 
     @property
     def is_private_keys(self) -> bool:
         """Whether groups are found in the data, by a selection that is paid for."""
-        return self.key_list == [PRIVATE]
+        return self.keys == PRIVATE
 
     def job(
         self, item: Item | None, ledger: Ledger | None = None, request_id: str | None = None
@@ -101,8 +127,8 @@ class Asked:
         if item is not None and not self.column:
             raise InvalidValue("column must be chosen: the one whose quantiles are wanted")
         keys: Any = None
-        if self.by:
-            keys = PRIVATE if self.is_private_keys else [[key] for key in self.key_list]
+        if self.group_columns:
+            keys = PRIVATE if self.is_private_keys else self.key_rows
         account = None
         if ledger is not None and item is not None:
             dataset = self.dataset or item.dataset
@@ -112,7 +138,7 @@ class Asked:
             columns=(column,),
             q=self.quantiles,
             budget=written.budget(self.epsilon, self.delta or None, None, self.neighbors),
-            by=(self.by,) if self.by else (),
+            by=self.group_columns,
             keys=keys,
             units=Units.of(
                 self.unit or None,
@@ -168,8 +194,6 @@ class Asked:
             "--resolution": self.resolution,
             "--missing": _unusual(self, "missing"),
             "--intervals": self.intervals,
-            "--by": self.by,
-            "--keys": ",".join(self.key_list) if self.by else "",
             "--unit": self.unit,
             "--max-rows-per-unit": self.rows,
             "--mechanism": _unusual(self, "mechanism"),
@@ -179,7 +203,15 @@ class Asked:
             options |= {"--request-id": request_id or ""}
         words += [word for name, text in options.items() if text for word in (name, text)]
         words += ["--bounds", self.lower, self.upper] if self.lower else []
-        return shlex.join(words)
+        words += [word for column in self.group_columns for word in ("--by", column)]
+        if not self.group_columns:
+            return shlex.join(words)
+        if self.is_private_keys or len(self.group_columns) == 1:
+            listed = PRIVATE if self.is_private_keys else ",".join(key for (key,) in self.key_rows)
+            return shlex.join([*words, "--keys", listed])
+        lines = [_csv_line(row) for row in (self.group_columns, *self.key_rows)]
+        saves = shlex.join(["printf", r"%s\n", *lines])
+        return f"{saves} > {KEYS_FILE} && {shlex.join([*words, '--keys', KEYS_FILE])}"
 
     def python(self, item: Item, kind: Kind, ledger: str | None) -> str:
         """A release of the same kind in Python; `kind` is the type of the column."""
@@ -218,19 +250,33 @@ class Asked:
         usual = {name: text for name, text in plain.items() if _unusual(self, name)}
         if _unusual(self, "missing"):
             usual["missing"] = _literal(written.missing_policy(self.missing, kind))
-        groups = {}
-        if self.by:
-            groups["by"] = repr(self.by)
-            whole = item.columns().get(self.by) == "int"
-            listed = ", ".join(key if whole else repr(key) for key in self.key_list)
-            groups["keys"] = repr(PRIVATE) if self.is_private_keys else f"[{listed}]"
+        groups = self._typed_groups(item) if self.group_columns else {}
         counts = {"size": self.size, "max_rows_per_unit": self.rows, "intervals": self.intervals}
         unit = {"unit": repr(self.unit)} if self.unit else {}
         return {**grid, **usual, **groups, **unit, **{k: v for k, v in counts.items() if v}}
 
+    def _typed_groups(self, item: Item) -> dict[str, str]:
+        by = self.group_columns
+        types = [item.columns().get(column) for column in by]
+        named = {"by": repr(by[0]) if len(by) == 1 else repr(list(by))}
+        if self.is_private_keys:
+            return {**named, "keys": repr(PRIVATE)}
+        rows = [
+            [part if type_ == "int" else repr(part) for part, type_ in zip(row, types, strict=True)]
+            for row in self.key_rows
+        ]
+        listed = [row[0] if len(by) == 1 else f"({', '.join(row)})" for row in rows]
+        return {**named, "keys": f"[{', '.join(listed)}]"}
+
 
 _NEEDED = ("q", "epsilon", "neighbors", "missing", "mechanism")
 """Fields that are never empty: an empty one means the default."""
+
+
+def _csv_line(cells: Iterable[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
 
 
 def _unusual(asked: Asked, name: str) -> str:

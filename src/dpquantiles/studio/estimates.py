@@ -19,6 +19,9 @@ MOST_WAITING = 32
 PAUSE = 0.02
 """Seconds between two looks at a running estimate."""
 
+LONGEST_END = 10.0
+"""Seconds to wait for the end of the other process."""
+
 TOO_LARGE = "this plan needs more memory than there is; ask for fewer quantiles"
 
 
@@ -96,8 +99,7 @@ class Estimates:
             self._closed = True
             self._current = None
             self._change.notify_all()
-        self._thread.join(timeout=5)
-        self._end()
+        self._thread.join(timeout=LONGEST_END)
 
     def _find(self, name: str) -> Estimate | Failure | None:
         return self._known.get(name)
@@ -111,6 +113,13 @@ class Estimates:
         return self._current[1] if self._current else time.monotonic()
 
     def _run(self) -> None:
+        """Everything that touches the other process, which belongs to this thread alone."""
+        try:
+            self._work()
+        finally:
+            self._end()
+
+    def _work(self) -> None:
         self._begin()
         while True:
             with self._change:

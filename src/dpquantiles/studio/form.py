@@ -62,7 +62,18 @@ def plan_form(asked: Asked, item: Item | None, ledger: Ledger | None) -> Element
 
 def _is_rare(asked: Asked) -> bool:
     usual = Asked()
-    names = ("by", "keys", "unit", "rows", "resolution", "missing", "delta", "size", "mechanism")
+    names = (
+        "by",
+        "also",
+        "keys",
+        "unit",
+        "rows",
+        "resolution",
+        "missing",
+        "delta",
+        "size",
+        "mechanism",
+    )
     return any(getattr(asked, name) != getattr(usual, name) for name in names)
 
 
@@ -160,8 +171,8 @@ def _groups(asked: Asked, item: Item | None) -> list[Element]:
         tag("textarea", asked.keys, id="keys", name="keys", rows="3", aria_describedby="keys-hint"),
         tag(
             "p",
-            "A public list, one on each line. Or the word private, with a delta and with the "
-            "presence of records protected.",
+            "A public list, one on each line; of two columns, both parts: Kent, f. Or the word "
+            "private, with a delta and with the presence of records protected.",
             class_="hint",
             id="keys-hint",
         ),
@@ -170,8 +181,11 @@ def _groups(asked: Asked, item: Item | None) -> list[Element]:
     keys.set("data-unless", "by=")
     rows = _text("rows", "Rows that count of each", asked.rows, "At most; 1 by default.")
     rows.set("data-unless", "unit=")
+    also = _select("also", "And by", names, asked.also)
+    also.set("data-unless", "by=")
     return [
         _select("by", "By group", names, asked.by),
+        also,
         keys,
         _select("unit", "Whom a row belongs to", names, asked.unit),
         rows,

@@ -86,7 +86,7 @@ def _summary(studio: Studio, asked: Asked, item: Item, forecast: Forecast) -> El
     found = estimated(studio, forecast)
     errors = forecasts.Errors.of(forecast, found if isinstance(found, Estimate) else None)
     of = (
-        f", for each of {len(asked.key_list)} groups"
+        f", for each of {len(asked.key_rows)} groups"
         if job.by and not asked.is_private_keys
         else ""
     )
