@@ -16,7 +16,7 @@ from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.bracketed import Bracketed
 from dpquantiles.mechanisms.mechanism import Mechanism, require_size
 from dpquantiles.mechanisms.private_keys import PrivateKeys
-from dpquantiles.planner import AUTO, Choice, SourceKind, answers, choose
+from dpquantiles.planner import AUTO, Choice, SourceKind, answers, choose, negligible
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP, Units
 from dpquantiles.sources.keys import PRIVATE
 from dpquantiles.sources.named import Named
@@ -241,7 +241,8 @@ class Job:
         if self.mechanism != AUTO:
             return Choice(self.mechanism, "asked for")
         size = n if self.budget.neighbors is Neighbors.SWAP else self.typical_size
-        choice = choose(self.price.draw, answers(self.q, self.intervals), size, grid, source)
+        m, small = answers(self.q, self.intervals), negligible(self.q)
+        choice = choose(self.price.draw, m, size, grid, source, small)
         return (
             choice._replace(why=f"one choice for all groups: {choice.why}") if self.by else choice
         )

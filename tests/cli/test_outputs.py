@@ -155,12 +155,14 @@ def test_a_file_that_fails_after_the_charge_loses_nothing(
 
     monkeypatch.setattr(Path, "write_text", full)
     charged = ("--ledger", tmp_path / "budget.db", "--dataset", "pay", "--force")
-    done = run("release", table, *ASK, *charged, "-o", tmp_path / "old.csv")
+    named = ("--request-id", "march")
+    done = run("release", table, *ASK, *charged, *named, "-o", tmp_path / "old.csv")
     monkeypatch.undo()
     assert_kept(done, f"cannot write '{tmp_path / 'old.csv'}': No space left on device; keep")
-    assert f"the ledger keeps it too: dpquantiles show {tmp_path / 'budget.db'}" in done.err
+    show = f"dpquantiles show {tmp_path / 'budget.db'} --request-id march"
+    assert f"the ledger keeps it too: {show}" in done.err
     assert (tmp_path / "old.csv").read_text() == "old"
-    again = run("show", tmp_path / "budget.db")
+    again = run("show", tmp_path / "budget.db", *named)
     assert Release.from_json(again.out) == Release.from_json(done.out)
 
 

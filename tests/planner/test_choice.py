@@ -285,6 +285,18 @@ def test_many_quantiles_of_many_records_are_not_worth_long_windows() -> None:
 
 
 @pytest.mark.parametrize("source", costs.READING)
+def test_errors_that_are_small_for_a_median_are_not_for_a_tail(source: costs.SourceKind) -> None:
+    """A tree is off by 20 of a million: nothing for percentiles, much for the last 100 records."""
+    even = choice.negligible(tuple(k / 100 for k in range(1, 100)))
+    tail = choice.negligible((0.5, 0.9999))
+    assert even == choice.NEGLIGIBLE
+    assert tail == pytest.approx(1e-6)
+    for small, name in ((even, "adaptive_tree"), (tail, "fitted")):
+        chosen = choice.choose(PureDP(epsilon=1.0), 99, 10**6, FINE, source, small)
+        assert chosen.mechanism == name
+
+
+@pytest.mark.parametrize("source", costs.READING)
 def test_plan_and_release_take_the_same(source: costs.SourceKind) -> None:
     n, q = 600_000, [k / 31 for k in range(1, 31)]
     values = np.random.default_rng(4).normal(50, 10, n)

@@ -73,3 +73,11 @@ def test_lines_grow_with_the_error() -> None:
     assert lengths[0] > lengths[-1]
     errors = [estimate.worst for _, estimate in curve]
     assert errors == sorted(errors, reverse=True)
+
+
+def test_a_small_error_does_not_look_like_none() -> None:
+    plan = dpq.plan(size=1_000_000, q=[0.5, 0.999], epsilon=1.0)
+    assert 0 < plan["auto"].worst < 100
+    shown = str(plan)
+    assert "<0.01%" in shown
+    assert "0.00%" not in shown

@@ -105,3 +105,11 @@ def test_percentiles_without_bounds(values: str, most: float) -> None:
         wanted = q * len(data)
         errors.append(np.maximum(0, np.maximum(below - wanted, wanted - through)).mean())
     assert np.mean(errors) < most
+
+
+def test_leaves_that_are_too_narrow_for_a_density_are_read_in_silence() -> None:
+    """Warnings are errors here; below a plan, users would see them."""
+    zero = int(REALS.encode(np.array([0.0]))[0])
+    edges = np.array([0, zero, zero + 1, zero + 2, REALS.size])
+    answers = reading.answers(REALS, np.array([1e5, 1e6, 1e5, 1e5]), edges, np.array([0.3, 0.5]))
+    assert REALS.decode(answers) == [0.0, 0.0]

@@ -33,7 +33,10 @@ ARRAYS = {
     "sorted": np.sort(RNG.normal(size=N)),
     "single precision": RNG.normal(size=N).astype(np.float32),
 }
-BY_BINS = ("normal", "few values", "minus infinities", "bytes", "large integers", "sorted")
+BY_BINS = [
+    *("normal", "few values", "minus infinities", "bytes", "large integers", "sorted"),
+    "lognormal",  # by bins of one ratio
+]
 
 
 def grids(numbers: NDArray[np.generic]) -> list[Grid]:

@@ -107,8 +107,9 @@ def plan(
 ) -> None:
     """Show how accurate a release will be; reads no data and spends nothing.
 
-    Examples: dpquantiles plan --size 10000 -q deciles --epsilon 1 --bounds 0 120; or, for the
-    epsilon that is enough: dpquantiles plan --size 1e6 -q median --value-error 500 --spread 0:90000
+    Example: dpquantiles plan --size 10000 -q deciles -e 1 --bounds 0 500000
+
+    The epsilon that is enough: dpquantiles plan --size 1e6 -q p50 --value-error 500 --spread 0:9e4
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)

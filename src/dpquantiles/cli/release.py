@@ -119,7 +119,8 @@ def release(
     if wanted.printed != "text":  # which has the warnings below the answers
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
-    kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}"
+    again = "" if request_id is None else f" --request-id {request_id}"
+    kept = "" if ledger is None else f"; the ledger keeps it too: dpquantiles show {ledger}{again}"
     rest = None
     if job.account is not None:
         with suppress(Exception):  # a result that was paid for outlives any accident

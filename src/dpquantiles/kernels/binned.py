@@ -27,24 +27,65 @@ NARROW = 2.0**-20
 
 
 class Line(NamedTuple):
-    """The map to bins: (number - low) * scale, cut off to an integer from 0 to BINS - 1."""
+    """The map to bins: (place - low) * scale, cut off to an integer from 0 to BINS - 1."""
 
     low: float
     scale: float
+    by_ratio: bool
+    """Whether a number's place is that among all doubles, which gives bins of about one ratio, and
+    not the number itself, which gives bins of one width."""
+
+    @classmethod
+    def between(cls, low: Any, high: Any, by_ratio: bool) -> "Line | None":
+        """Bins between two numbers; None if doubles cannot divide by the distance of places."""
+        ends = np.array([low, high], dtype=np.float64)
+        start, stop = (among_doubles(ends) if by_ratio else ends).tolist()
+        width = np.float64(stop) - np.float64(start)
+        scale = float(BINS / width)
+        return cls(start, scale, by_ratio) if width < np.inf and 0 < scale < np.inf else None
 
     def bins(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
         """The bin of each number."""
+        if self.by_ratio:
+            numbers = among_doubles(np.asarray(numbers, dtype=np.float64))
         place = np.subtract(numbers, self.low, dtype=np.float64)
         np.multiply(place, self.scale, out=place)
         return np.asarray(np.clip(place, 0, BINS - 1, out=place), dtype=np.intp)
 
     def ends(self, bins: Ints) -> tuple[Floats, Floats]:
         """Numbers below, and above, all numbers of each bin; infinite where none is known."""
-        below = np.asarray(self.low + (bins - NARROW) / self.scale, dtype=np.float64)
-        above = np.asarray(self.low + (bins + (1 + NARROW)) / self.scale, dtype=np.float64)
+        below = self._number(self.low + (bins - NARROW) / self.scale)
+        above = self._number(self.low + (bins + (1 + NARROW)) / self.scale)
         below[self.bins(below) >= bins] = -np.inf
         above[self.bins(above) <= bins] = np.inf
         return below, above
+
+    def _number(self, place: NDArray[np.floating[Any]]) -> Floats:
+        """The number at a place."""
+        number = np.asarray(place, dtype=np.float64)
+        return at_places(number) if self.by_ratio else number
+
+    def crowding(self, numbers: NDArray[Any]) -> int:
+        """How many pairs of numbers share a bin: the fewer, the better do bins divide them."""
+        counts = np.bincount(self.bins(numbers), minlength=BINS)
+        return int((counts * (counts - 1)).sum())
+
+
+SIGN, GREATEST = np.int64(-(2**63)), float.fromhex("0x1.fffffffffffffp+62")
+
+
+def among_doubles(numbers: Floats) -> Floats:
+    """How many doubles lie between zero and each number, with its sign, about."""
+    pattern = np.ascontiguousarray(numbers).view(np.int64)
+    place = (pattern & ~SIGN).astype(np.float64)
+    return np.copysign(place, numbers, out=place)
+
+
+def at_places(places: Floats) -> Floats:
+    """The numbers at places among all doubles; infinite beyond all of them."""
+    size = np.minimum(np.abs(places), GREATEST).astype(np.int64)
+    numbers = np.minimum(size, np.float64(np.inf).view(np.int64)).view(np.float64)
+    return np.copysign(numbers, places)
 
 
 class Binned(NamedTuple):
@@ -81,12 +122,9 @@ def _line(numbers: NDArray[Any]) -> Line | None:
     """Bins between two quantiles of a sample or, if these are equal, between the extremes."""
     sample = np.sort(numbers[:: max(1, len(numbers) // SAMPLE)])
     tail = len(sample) // TAIL
-    line = _between(sample[tail], sample[-1 - tail])
-    return line or _between(numbers.min(), numbers.max())
-
-
-def _between(low: Any, high: Any) -> Line | None:
-    """Bins between two numbers; None if doubles cannot divide by their distance."""
-    width = np.float64(high) - np.float64(low)
-    scale = float(BINS / width)
-    return Line(float(low), scale) if width < np.inf and 0 < scale < np.inf else None
+    ends = sample[tail], sample[-1 - tail]
+    if ends[0] == ends[1]:
+        return Line.between(numbers.min(), numbers.max(), by_ratio=False)
+    lines = [Line.between(*ends, by_ratio=by_ratio) for by_ratio in (False, True)]
+    usable = [line for line in lines if line is not None]
+    return min(usable, key=lambda line: line.crowding(sample), default=None)

@@ -11,6 +11,7 @@ from dpquantiles.planner.choice import (
     answers,
     choose,
     expected_error,
+    negligible,
 )
 from dpquantiles.planner.costs import SourceKind
 
@@ -22,4 +23,5 @@ __all__ = [
     "answers",
     "choose",
     "expected_error",
+    "negligible",
 ]

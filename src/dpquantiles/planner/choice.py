@@ -10,10 +10,10 @@ Ties can make errors arbitrarily small. So on clustered and tied records, the be
 at least one rank, and as at least the 2 / epsilon ranks of a single private median. The regret of a
 mechanism is the largest ratio of its error to the allowed one. A mechanism is good if its regret is
 at most 1. It is also good if all its errors are below a ten-thousandth of the records, which hardly
-anybody can tell from none. Of the good ones, the cheapest on this kind of source (`costs.py`) is
-chosen; of those that cost about the same, the first one. If none is good, the mechanism with the
-least regret is chosen. The choice never looks at the records. A mechanism may look at them itself,
-and pays for that.
+anybody can tell from none, and below a hundredth of those beyond the outermost quantile. Of the
+good ones, the cheapest on this kind of source (`costs.py`) is chosen; of those that cost about the
+same, the first one. If none is good, the mechanism with the least regret is chosen. The choice
+never looks at the records. A mechanism may look at them itself, and pays for that.
 """
 
 import math
@@ -56,8 +56,8 @@ ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
 """Beyond these, epsilon (or the root of rho) makes no difference to the choice."""
 
-NEGLIGIBLE = 1e-4
-"""Errors below this part of the records are good enough."""
+NEGLIGIBLE, NEGLIGIBLE_BEYOND = 1e-4, 1e-2
+"""Errors below this part of the records, and of those beyond the outermost quantile, are good."""
 
 ABOUT = 1.2
 """Costs that differ by less than this factor are about the same."""
@@ -78,20 +78,38 @@ def answers(q: tuple[float, ...], intervals: Intervals | None) -> int:
     return len(set(q)) * (1 if intervals is None else 3)
 
 
+def negligible(q: tuple[float, ...]) -> float:
+    """Which part of the records is no error that matters, for these quantiles."""
+    beyond = min(min(share, 1 - share) for share in q)
+    return min(NEGLIGIBLE, NEGLIGIBLE_BEYOND * beyond)
+
+
 def choose(
-    budget: Guarantee, m: int, size: int | None, grid: Grid, source: SourceKind | None = None
+    budget: Guarantee,
+    m: int,
+    size: int | None,
+    grid: Grid,
+    source: SourceKind | None = None,
+    small: float = NEGLIGIBLE,
 ) -> Choice:
     """Choose a mechanism for m answers; `size` is the number of records, or None if not public.
 
-    Without a kind of source, as for groups, cost does not count.
+    Errors up to `small`, as a part of the records, are good. Without a kind of source, as for
+    groups, cost does not count.
     """
     n = UNKNOWN_SIZE if size is None else size
-    return _chosen(budget, m, n, tables.grid_name(grid), size, source)
+    return _chosen(budget, m, n, tables.grid_name(grid), size, source, small)
 
 
 @lru_cache(maxsize=1024)
 def _chosen(
-    budget: Guarantee, m: int, n: int, grid: str, size: int | None, source: SourceKind | None
+    budget: Guarantee,
+    m: int,
+    n: int,
+    grid: str,
+    size: int | None,
+    source: SourceKind | None,
+    small: float,
 ) -> Choice:
     candidates = (registry.REGISTERED[name] for name in tables.CANDIDATES)
     able = [one.name for one in candidates if one.fewest <= m <= one.most]
@@ -110,7 +128,7 @@ def _chosen(
     most_accurate = good[0] if good else min(able, key=regret)
     if source is None:
         return Choice(most_accurate, _reason(most_accurate, m, n, size, errors))
-    good = [x for x in able if x in good or max(by_name[x].values()) <= NEGLIGIBLE * n]
+    good = [x for x in able if x in good or max(by_name[x].values()) <= small * n]
     asked = costs.Asked(budget, m, n, rate)
     cheap = _cheap({name: costs.cost(name, asked, source) for name in good or [most_accurate]})
     name = most_accurate if most_accurate in cheap else cheap[0]

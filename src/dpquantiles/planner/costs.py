@@ -26,7 +26,7 @@ SourceKind = Literal["memory", "engine"]
 TYPICAL, CERTAIN = 22.0, 44.0
 """Logarithms: of the points of a typical grid, and of one over the chance to leave a window."""
 
-FAMILY_STEP, STEP, START = 0.0018, 0.0002, 8.0
+FAMILY_STEP, STEP, START = 0.0008, 0.0005, 8.0
 """The work per record of a window, on a family of grids and on one grid, and before any."""
 
 CROWDED = 20.0
@@ -34,7 +34,7 @@ CROWDED = 20.0
 WIDER = 1.5
 """RecursiveJointExp reads its windows wider than it needs them."""
 
-TREE = 6.0
+TREE = 14.0
 """The work of a tree."""
 
 LITTLE = 20.0
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 
 READING: dict[SourceKind, Reading] = {
     "memory": Reading(
-        record=6e-6, value=1e-4, most_values=math.inf, windows=1.0, cells=3.5, lumps=1.0
+        record=6e-6, value=2e-4, most_values=math.inf, windows=1.0, cells=2.5, lumps=1.0
     ),
     "engine": Reading(
         record=6e-5, value=1e-3, most_values=2.0**18, windows=2.0, cells=2.5, lumps=1.0

@@ -130,7 +130,8 @@ def _worst(
 ) -> float:
     """The largest 95 % error of a mechanism, or of the one that auto takes."""
     m = choice.answers(q, intervals)
-    chosen = name or choice.choose(budget, m, view.n, view.grid, source).mechanism
+    small = choice.negligible(q)
+    chosen = name or choice.choose(budget, m, view.n, view.grid, source, small).mechanism
     return estimate(chosen, budget, q, view, None, intervals).worst
 
 

@@ -182,7 +182,8 @@ def plan(
     points, stated = planned_grid(bounds, resolution, grid), require_intervals(intervals)
     view, length = reference(data, n, points, spread), extent(points, spread)
     row, m = row_budget(budget, max_rows_per_unit), choice.answers(requested, stated)
-    chosen = choice.choose(row, m, n, points, require.choice(costs.READING, source=source))
+    place, small = require.choice(costs.READING, source=source), choice.negligible(requested)
+    chosen = choice.choose(row, m, n, points, place, small)
     return planned(
         budget,
         requested,

@@ -19,6 +19,9 @@ MOST_ROWS = 19
 LEAST_DRAWN = 0.1
 """Smaller rank errors, and zero, are drawn as this one, because the axis is logarithmic."""
 
+LEAST_SHARE = 0.0001
+"""A smaller share of the records is written as less than this one."""
+
 Curve = Sequence[tuple[Guarantee, Estimate]]
 
 
@@ -74,7 +77,7 @@ def _mechanisms(plan: Plan) -> dict[str, list[str]]:
         "mechanism": [e.mechanism + " (auto)" * (e.mechanism == auto) for e in plan.table],
         "expected": [ranks(e.mean) for e in plan.table],
         "95 %": [ranks(e.worst) for e in plan.table],
-        "of size": [f"{e.worst / plan.size:.2%}" for e in plan.table],
+        "of size": [_share(e.worst, plan.size) for e in plan.table],
     }
 
 
@@ -106,6 +109,11 @@ def ranks(error: float) -> str:
     return f"{error:,.0f}" if error >= 100 else f"{error:.1f}"
 
 
+def _share(error: float, size: int) -> str:
+    """A rank error as a share of the records; one that is not zero never looks like it."""
+    return "<0.01%" if 0 < error / size < LEAST_SHARE else f"{error / size:.2%}"
+
+
 def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
     """Error against budget for a terminal; each line is as long as the logarithm of the error."""
     errors = [math.log(max(estimate.worst, LEAST_DRAWN)) for _, estimate in curve]
@@ -114,7 +122,7 @@ def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
         "budget": [budget(stated) for stated, _ in curve],
         "expected": [ranks(estimate.mean) for _, estimate in curve],
         "95 %": [ranks(estimate.worst) for _, estimate in curve],
-        "of size": [f"{estimate.worst / size:.2%}" for _, estimate in curve],
+        "of size": [_share(estimate.worst, size) for _, estimate in curve],
     }
     shares = [(error - min(errors)) / span for error in errors]
     return tables.lines(columns, tables.dots(shares, width))

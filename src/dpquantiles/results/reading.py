@@ -57,6 +57,7 @@ def _read(base: FloatGrid, edges: Ints, leaf: Ints, inside: Floats, steps: Ints)
     return steps
 
 
+@np.errstate(over="ignore")  # a leaf around zero can be too narrow for its density to be finite
 def _spikes(base: FloatGrid, masses: Floats, edges: Ints) -> NDArray[np.bool_]:
     """Which leaves are far denser than both their neighbors; those without steps do not count."""
     low, high = _ends(base, edges)
