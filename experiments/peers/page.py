@@ -1,6 +1,7 @@
 """The page and the file of all cells: the count of lost cells first, then the worst, then all."""
 
 import itertools
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -67,11 +68,12 @@ def counts(cells: Sequence[Cell]) -> list[str]:
     for measure, words in MEASURES.items():
         here = [cell for cell in cells if cell.measure == measure]
         if here:
-            lines.append(
+            sentence = (
                 f"- {words}: ours without bounds or resolution is more than 10 % behind the best, "
                 f"beyond two standard errors, in **{len(lost(here, PEERS))} of {len(here)}** cells "
                 f"({len(lost(here, WITH_WEAKER))} where weaker promises count too)."
             )
+            lines += textwrap.wrap(sentence, 100, subsequent_indent="  ")
     return lines
 
 
