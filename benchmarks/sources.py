@@ -4,10 +4,12 @@
 
 A Parquet file is written once; every engine then answers 9, 99 and 255 quantiles of one column, in
 turn with its own way to them: Polars sorts, DuckDB takes quantile_disc, Dask quantile and Spark
-percentile_approx of the same list. Then the scans, the values that are fetched and the peak memory
-of a fresh process that releases percentiles, over its memory before it: of this file, and of the
-large one. Seconds differ between machines and ratios much less, so the targets are ratios; a missed
-target is reported, and the exit code stays 0. `--large 0` leaves the large file out.
+percentile_approx of the same list. Then a fresh process releases the same quantiles and tells its
+scans, the values that it fetched, its processor time and its peak memory over that before the
+release. DuckDB and Polars do so also for a tenth of the rows, and for `--large` rows, which shows
+how all this grows; `--large 0` leaves it out. Seconds differ between machines and ratios much less,
+so the targets are ratios; a missed target is reported, and the exit code stays 0. `--only growth`
+leaves out everything but the fresh processes.
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ LIMIT = 1.5
 
 MOST_SCANS, MOST_BYTES = 4, 200_000_000
 """The most scans of a release, and the most memory beyond that of the imported engine."""
+
+GROWN = ("duckdb", "polars")
+"""Engines that also read a tenth of the rows, and many more."""
 
 BOUNDS: dict[str, tuple[float, float] | None] = {"no bounds": None, "bounds": (0.0, 1e6)}
 
@@ -188,7 +193,7 @@ def measure(names: list[str], path: Path, rows: int) -> Iterator[Row]:
 
 
 def child(engine: str, path: Path, m: int) -> None:
-    """In a fresh process: print scans, fetched values, and the peak of memory over the start."""
+    """In a fresh process: print scans, fetched values, processor time and memory."""
     from dpquantiles.sources.columns import Numbers
 
     scans: list[int] = []
@@ -206,9 +211,10 @@ def child(engine: str, path: Path, m: int) -> None:
     for name in ("count_bins", "occupied_bins", "fetch", "fetch_bins"):
         counted(name)
     opened = ENGINES[engine](path).open()
-    before = _memory("VmRSS")
+    before, start = _memory("VmRSS"), time.process_time()
     dpq.quantiles(opened, quantiles(m), column=COLUMN, epsilon=EPSILON)
-    print(json.dumps([len(scans), sum(scans), _memory("VmHWM") - before]))
+    busy = time.process_time() - start
+    print(json.dumps([len(scans), sum(scans), busy, _memory("VmHWM") - before]))
 
 
 def _memory(name: str) -> int:
@@ -223,11 +229,23 @@ def footprint(engine: str, path: Path, rows: int, m: int) -> dict[str, object]:
         f"from benchmarks.sources import child, Path; child({engine!r}, Path({str(path)!r}), {m})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    scans, values, peak = json.loads(done.stdout.splitlines()[-1])
+    scans, values, busy, peak = json.loads(done.stdout.splitlines()[-1])
     met = "met" if scans <= MOST_SCANS and peak <= MOST_BYTES else "MISSED"
-    told = f"{scans} scans, {values:,} values, {peak / 1e6:.0f} MB"
+    told = f"{scans} scans, {values:,} values, {busy:.1f} s of a processor, {peak / 1e6:.0f} MB"
     print(f"{met:<7} {engine:<7} n={rows:.0e} m={m:<3} {told}", flush=True)
-    return {"engine": engine, "rows": rows, "m": m, "scans": scans, "values": values, "peak": peak}
+    public = {"engine": engine, "rows": rows, "m": m}
+    return {**public, "scans": scans, "values": values, "processor": busy, "peak": peak}
+
+
+def growth(names: list[str], folder: Path, sizes: list[int]) -> list[dict[str, object]]:
+    """The footprints of all counts, for some engines and sizes."""
+    steps = []
+    for rows in sizes:
+        path = folder / f"{rows}.parquet"
+        write(path, rows)
+        steps += [footprint(name, path, rows, m) for name in names for m in COUNTS]
+        path.unlink()
+    return steps
 
 
 def main() -> None:
@@ -235,18 +253,21 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--large", type=int, default=10**8)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--only", choices=["growth"])
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="dpquantiles-bench-") as folder:
-        path, large = Path(folder) / "table.parquet", Path(folder) / "large.parquet"
-        write(path, options.rows)
-        rows = list(measure(options.engines, path, options.rows))
-        engines = [name for name in options.engines if name != "spark"]  # its JVM is apart
-        steps = [footprint(name, path, options.rows, m) for name in engines for m in COUNTS]
+    everything = options.only is None
+    # The memory of Spark is that of Java, in a process apart.
+    here = [name for name in options.engines if name != "spark"]
+    with tempfile.TemporaryDirectory(prefix="dpquantiles-bench-") as name:
+        folder, rows = Path(name), []
+        if everything:
+            write(folder / "table.parquet", options.rows)
+            rows = list(measure(options.engines, folder / "table.parquet", options.rows))
+        steps = growth(here, folder, [options.rows])
         if options.large:
-            write(large, options.large)
-            names = [name for name in engines if name in ("duckdb", "polars")]
-            steps += [footprint(name, large, options.large, 99) for name in names]
+            grown = [name for name in here if name in GROWN]
+            steps += growth(grown, folder, [options.rows // 10, options.large])
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         report = {

@@ -1,5 +1,6 @@
 """The scanned view: how many scans, how many values, and what it refuses."""
 
+import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -219,3 +220,37 @@ def test_smooth_records_fill_cells_that_the_engine_counts() -> None:
     enough = view.n // 8
     assert view.occupied(1, Limits(0, enough)) == enough
     assert counting.rows[1:] in ([], [1])
+
+
+RNG = np.random.default_rng(8)
+MANY = 200_000
+CROWDED: dict[str, Any] = {
+    "one number": np.full(MANY, 7.5),
+    "neighbors": 1 + RNG.random(MANY) * 1e-9,
+    "all different": RNG.permutation(MANY),
+    "missing": np.full(MANY, np.nan),
+    "nanoseconds since 1970": RNG.integers(17 * 10**17, 18 * 10**17, MANY),
+    "very large": np.exp(RNG.normal(0, 100, MANY)),
+    "two scales": np.append(np.exp(RNG.normal(0, 5, MANY // 2)), 1e7 + RNG.random(MANY // 2)),
+}
+
+
+@pytest.mark.parametrize("m", [9, 99])
+@pytest.mark.parametrize("bounds", [None, (0, 10**6)])
+@pytest.mark.parametrize("name", CROWDED)
+def test_records_that_crowd_a_bin(
+    name: str, bounds: Any, m: int, use: Callable[[Engine], None]
+) -> None:
+    """They need a scan more than others at most, and are never fetched twice."""
+    counting, values = Counting(), CROWDED[name]
+    use(counting)
+    q = [k / (m + 1) for k in range(1, m + 1)]
+    asked: dict[str, Any] = {"epsilon": 1, "bounds": bounds, "column": "x"}
+    asked["mechanism"] = "joint_exp" if m == 9 else "adaptive_tree"
+    found, expected = (
+        dpq.quantiles(data, q, rng=random.Random(3), **asked)
+        for data in (pl.LazyFrame({"x": values}), pl.DataFrame({"x": values}))
+    )
+    assert found == expected
+    assert len(counting.rows) <= 5
+    assert sum(counting.rows) <= 2 * MANY

@@ -38,13 +38,13 @@ MOST_RANGES = 256
 """The most ranges of one query. If there are more, the nearest ones are joined."""
 
 MOST_ROUGH = 1 << 17
-"""If crowded bins hold more rows than this, they are divided rather than fetched."""
+"""If crowded bins hold more rows than this, all bins are divided."""
 
 FINE_BINS = 1 << 16
 """About how many bins there are when all are divided."""
 
 STILL_CROWDED = 16
-"""Bins are divided again only if they hold so many times as many records as they should."""
+"""Then only bins with so many times as many records as they should have count as crowded."""
 
 MORE_CELLS = 3
 """The engine looks for occupied cells among this many times as many records as parts would do."""
@@ -158,13 +158,13 @@ class ScannedView:
         while self._rough_slack > slack:
             crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > limit))
             rows = int(self._segments.counts[crowded].sum())
-            if rows <= MOST_ROUGH or self._refinements == MOST_REFINEMENTS:
-                if rows <= MOST_ROUGH and limit == slack and len(crowded):
-                    self._learn(crowded, 0)
+            if not len(crowded):
                 self._rough_slack = slack
-            else:
+            elif rows > MOST_ROUGH and limit == slack and self._refinements < MOST_REFINEMENTS:
                 self._refine_all()
                 limit = STILL_CROWDED * slack
+            else:  # no bin may stay crowded, because cells inside it would be cut to single steps
+                self._learn(crowded, 0)
         return self._segments.below(self._pool, steps)
 
     def occupied(self, length: int, limits: Limits) -> int:
@@ -237,6 +237,7 @@ class ScannedView:
         wholes = self._segments.joined(runs)
         same = wholes.filled_by(finer.low, finer.high, finer.counts)
         self._numbers.engine.require_same(same=same)
+        finer = finer._replace(bins=np.full_like(finer.bins, -1))  # they are not bins of the map
         self._segments = self._segments.replaced(self._segments.covered(runs), finer)
         self._refinements += 1
         self.scans += 1
