@@ -126,7 +126,7 @@ class Estimates:
                 self._change.wait_for(lambda: self._waiting or self._closed)
                 if self._closed:
                     return
-                name, (request, since) = self._waiting.popitem(last=False)
+                name, (request, since) = self._waiting.popitem()  # the newest: somebody looks at it
                 self._current = (name, since)
             answer = self._made(name, request)
             with self._change:
