@@ -8,7 +8,7 @@ every other mechanism a family is its finest grid.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,9 +93,7 @@ class GridFamily:
         Few points happen to lie well more often than many. So a member counts less if its points
         are coarse: K points count by the factor (K / PLENTY)**(COARSE answers).
         """
-        coarse = np.log(np.minimum(self.points, PLENTY) / PLENTY)
-        logs = np.log(self.weights) + COARSE * answers * coarse
-        return np.asarray(logs - np.logaddexp.reduce(logs))
+        return _log_weights(self, answers)
 
     @cached_property
     def points(self) -> Ints:
@@ -161,3 +159,12 @@ class GridFamily:
 def finest(grid: Grid) -> Grid:
     """The grid itself, or the finest grid of a family."""
     return grid.base if isinstance(grid, GridFamily) else grid
+
+
+@lru_cache(maxsize=256)
+def _log_weights(family: GridFamily, answers: int) -> Floats:
+    coarse = np.log(np.minimum(family.points, PLENTY) / PLENTY)
+    logs = np.log(family.weights) + COARSE * answers * coarse
+    logs -= np.logaddexp.reduce(logs)
+    logs.setflags(write=False)
+    return logs
