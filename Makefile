@@ -12,7 +12,7 @@ MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
 PEERS := build/peers-venv
 
-.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-cliffs bench-groups bench-sources figures \
+.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
@@ -64,6 +64,9 @@ bench-groups: $(DEVELOPMENT)
 
 bench-sources: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.sources --output build/bench/sources.json
+
+bench-units: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.units --output build/bench/units.json
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg
