@@ -48,7 +48,7 @@ def test_one_release_in_every_format(ask: Command, run: Command, tmp_path: Path)
     assert text["html"].read_text("utf-8").startswith("<!DOCTYPE html>")
     assert "differential privacy" in text["html"].read_text("utf-8")
     ElementTree.fromstring(text["svg"].read_text("utf-8"))
-    assert text["txt"].read_text("utf-8").split()[:4] == ["q", "value", "lower", "upper"]
+    assert text["txt"].read_text("utf-8").split()[:4] == ["q", "change", "lower", "upper"]
     for ending in set(ENDINGS) - {"parquet"}:
         printed = run("show", text["json"], "--format", {"txt": "text"}.get(ending, ending)).out
         assert printed.strip("\n") == text[ending].read_text("utf-8").strip("\n")

@@ -30,6 +30,14 @@ def promise(result: Result) -> str:
     return guarantee(result.guarantee)
 
 
+def heading(result: Result) -> str:
+    """What groups are of and divided by, which their table does not say; else nothing."""
+    if not isinstance(result, GroupedRelease):
+        return ""
+    of = "" if result.column is None else f" of {result.column}"
+    return f"Quantiles{of} by {', '.join(result.by)}"
+
+
 def notes(result: Answers) -> list[str]:
     """Warnings about the answers, and notes about rounding and clamping that nobody requested."""
     sentences = (result.provenance.get(name) for name in ("warnings", "precision"))
