@@ -218,6 +218,8 @@ def test_quiet_leaves_warnings_and_errors(run: Command, table: Path, tmp_path: P
     assert "note:" in loud.err
     assert "error:" in run("release", table, *ASK, "--quiet", "-o", "a.xlsx").err
     assert run("plan", "--size", 99, "-q", "0.5", "--rank-error", 0.1, "--quiet").err == ""
+    assert run("ledger", "create", tmp_path / "new.db", "-e", 1, "--quiet").err == ""
+    assert (tmp_path / "new.db").exists()
 
 
 def test_no_color_means_none(run: Command, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

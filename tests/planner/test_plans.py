@@ -63,7 +63,7 @@ def test_the_table_has_what_was_asked_for() -> None:
     assert plan["auto"].mechanism == plan.chosen.mechanism
     known = {estimate.mechanism for estimate in plan.table} | set(plan.left_out)
     assert known == {n for n, m in MECHANISMS.items() if not m.profile.research_only}
-    assert "kind 'pure'" in plan.left_out["app_ind_exp"]
+    assert "budget of epsilon alone" in plan.left_out["app_ind_exp"]
     plain = json.loads(plan.to_json())
     assert plain["table"][0]["mechanism"] == plain["best"] == plan.best.mechanism
     assert "evenly spread over 0.473 of the bounds" in plain["assumption"]

@@ -20,6 +20,7 @@ from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, bounded, extent, reference
 from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName, Units
+from dpquantiles.privacy.guarantees import IN_WORDS
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
@@ -269,7 +270,7 @@ def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
     if profile.research_only:
         return "research only"
     if budget.kind not in profile.kinds:
-        return f"cannot meet a budget of kind {budget.kind!r}"
+        return f"cannot work with a budget of {IN_WORDS[budget.kind]}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
     if m < registered.fewest:
