@@ -72,6 +72,9 @@ class Even:
     low: float
     high: float
     bins: int = BINS
+    parts: int = 1
+    """Into how many parts each bin is divided. It is a power of two, so that all of them lie inside
+    their bin, however positions are rounded."""
 
     @property
     def helps(self) -> bool:
@@ -86,14 +89,14 @@ class Even:
         if not self.helps:
             return prepared
         start, scale = self._line
-        return ((prepared - start) * scale).floor()
+        return ((prepared - start) * scale * float(self.parts)).floor()
 
     def sql(self, position: str) -> str:
         if not self.helps:
             return "0"
         inside = f"least(greatest({position}, {double(self.low)}), {double(self.high)})"
-        start, scale = map(double, self._line)
-        return f"floor(({inside} - {start}) * {scale})"
+        start, scale, parts = map(double, (*self._line, float(self.parts)))
+        return f"floor(({inside} - {start}) * {scale} * {parts})"
 
     @property
     def _line(self) -> tuple[float, float]:
@@ -115,6 +118,8 @@ class Roots:
 
     most: float
     bins: int = BINS
+    parts: int = 1
+    """As for `Even`."""
     by_power: bool = False
     """Whether the root is a power. Databases write the nested roots of an expression out in full,
     with the casts of each, and compute all of them."""
@@ -129,14 +134,16 @@ class Roots:
 
     def bin(self, position: Any, prepared: Any) -> Any:
         signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * prepared
-        return (signed + self.bins / 2).floor()
+        return ((signed + self.bins / 2) * float(self.parts)).floor()
 
     def sql(self, position: str) -> str:
         root = f"least(abs({position}), {double(self.most)})"
         for _ in range(HALVINGS):
             root = f"sqrt({root})"
-        up, down, middle = map(double, (self._scale, -self._scale, self.bins / 2))
-        return f"floor(CASE WHEN {position} < 0 THEN {down} ELSE {up} END * {root} + {middle})"
+        numbers = (self._scale, -self._scale, self.bins / 2, float(self.parts))
+        up, down, middle, parts = map(double, numbers)
+        signed = f"CASE WHEN {position} < 0 THEN {down} ELSE {up} END * {root}"
+        return f"floor(({signed} + {middle}) * {parts})"
 
     @property
     def _scale(self) -> float:

@@ -70,10 +70,19 @@ class Numbers:
         value, dtype = nw.col(VALUE), self.frame.collect_schema()[VALUE]
         return value.is_null() | value.is_nan() if dtype.is_float() else value.is_null()
 
-    def count_bins(self, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
-        """Scan once for the size, least and greatest value of each bin, in these ranges only."""
+    def count_bins(
+        self,
+        bins: Map,
+        ranges: Sequence[Range] | None = None,
+        inside: tuple[Map, Ints] | None = None,
+    ) -> Counts:
+        """Scan once for the size, least and greatest value of each bin.
+
+        Only for values in these ranges, or only for those in some bins of another map.
+        """
         with self.engine.failure_reported():
             frame = self.frame if ranges is None else self.engine.keep(self.frame, ranges)
+            frame = frame if inside is None else self._in_bins(*inside)
             rows = self.engine.collect(self.engine.grouped(self, frame, bins)).sort(BIN)
             index, counts = (rows[name].to_numpy().astype(np.int64) for name in (BIN, COUNT))
             absent = int(np.searchsorted(index, MISSING, side="right"))
@@ -96,6 +105,10 @@ class Numbers:
     def fetch_bins(self, bins: Map, wanted: Ints) -> NDArray[Any]:
         """Scan once for the values in these bins, in no particular order."""
         with self.engine.failure_reported():
-            inside = nw.col(BIN).is_in(wanted.tolist())
-            binned = self.engine.binned(self, self.frame, bins).filter(inside)
-            return self.array(self.engine.collect(binned.select(VALUE))[VALUE])
+            rows = self.engine.collect(self._in_bins(bins, wanted).select(VALUE))
+            return self.array(rows[VALUE])
+
+    def _in_bins(self, bins: Map, wanted: Ints) -> Any:
+        """The rows of these bins."""
+        inside = nw.col(BIN).is_in(wanted.tolist())
+        return self.engine.binned(self, self.frame, bins).filter(inside)

@@ -204,12 +204,13 @@ class Engine(ABC):
         return by_halves(frame, ranges)
 
     def binned(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
-        """The values of rows beside their bins, as `VALUE` and `BIN`."""
-        position, value = numbers.position, nw.col(VALUE)
+        """The values of rows, and their positions if there are any, beside their bins as `BIN`."""
+        position, columns = numbers.position, frame.collect_schema()
+        own = [name for name in (VALUE, POSITION) if name in columns]
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
         place = bins.bin(position, nw.col("prepared")).cast(nw.Int64)
         bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
-        return frame.select(value, bin_of.cast(nw.Int64).alias(BIN))
+        return frame.select(*own, bin_of.cast(nw.Int64).alias(BIN))
 
     def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
         """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""

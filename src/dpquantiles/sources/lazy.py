@@ -28,7 +28,7 @@ from dpquantiles.sources.tables import Table
 from dpquantiles.views import Limits, SortedView, filled, stand_in
 from dpquantiles.views.protocol import Ints
 
-MOST_ROWS = 5_000_000
+MOST_ROWS = 2_000_000
 """If the wanted bins hold more rows than this, they are divided before they are fetched."""
 
 WORTHWHILE = 4
@@ -52,7 +52,7 @@ MORE_CELLS = 3
 MOST_CELLS = 2.0**40
 """The most cells; with more of them, rounded positions could matter."""
 
-MOST_REFINEMENTS = 4
+MOST_REFINEMENTS = 8
 """After this many scans for finer bins, the wanted bins are fetched in any case."""
 
 
@@ -113,8 +113,9 @@ class ScannedView:
         self._refinements = 0
         self._rough_slack = math.inf
         """How far apart rough ranks are, about."""
-        self._map = first_map(grid, numbers.tick)
-        counted = numbers.count_bins(self._map)
+        self._maps = [first_map(grid, numbers.tick)]
+        """The maps whose bins became segments."""
+        counted = numbers.count_bins(self._maps[0])
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
@@ -209,7 +210,7 @@ class ScannedView:
 
     def _learn(self, wanted: Ints, questions: int) -> None:
         """Learn more about some segments: divide them, or fetch all their records."""
-        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._fetch_bins(wanted):
+        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._learn_bins(wanted):
             return
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
@@ -245,8 +246,9 @@ class ScannedView:
     def _refine_all(self) -> None:
         """Divide the bins of the first scan, all alike, into about `FINE_BINS`."""
         times = max(2, FINE_BINS // len(self._segments.counts))
-        self._map = replace(self._map, bins=self._map.bins * times)
-        counted = self._numbers.count_bins(self._map)
+        first = self._maps[0]
+        self._maps = [replace(first, bins=first.bins * times)]
+        counted = self._numbers.count_bins(self._maps[0])
         finer = self._segmented(counted)
         same = counted.missing == self.missing and self._segments.agrees_with(finer)
         self._numbers.engine.require_same(same=same)
@@ -254,16 +256,36 @@ class ScannedView:
         self._refinements += 1
         self.scans += 1
 
-    def _fetch_bins(self, wanted: Ints) -> bool:
-        """Fetch many segments that are far apart by their bins, if that is possible."""
-        bins = self._segments.bins[wanted]
-        rows = int(self._segments.counts[wanted].sum())
-        if rows > MOST_ROWS or (bins < 0).any():
+    def _learn_bins(self, wanted: Ints) -> bool:
+        """Learn more about segments that are far apart, by the bins of one map, if that can be."""
+        segments = self._segments
+        number = int(segments.maps[wanted].max())
+        wanted = wanted[segments.maps[wanted] == number]
+        bins, crowded = segments.bins[wanted], segments.counts[wanted].sum() > MOST_ROWS
+        if (bins < 0).any() or (crowded and self._refinements == MOST_REFINEMENTS):
             return False
-        covered = np.zeros(len(self._segments.counts), dtype=bool)
+        covered = np.zeros(len(segments.counts), dtype=bool)
         covered[wanted] = True
-        self._keep(covered, self._numbers.fetch_bins(self._map, bins))
+        if crowded:
+            self._refine_bins(covered, number, bins)
+        else:
+            self._keep(covered, self._numbers.fetch_bins(self._maps[number], bins))
         return True
+
+    def _refine_bins(self, covered: NDArray[np.bool_], number: int, bins: Ints) -> None:
+        """Divide some bins of a map, all alike, into about `FINE_BINS`."""
+        parts = 1 << max(1, (FINE_BINS // len(bins)).bit_length() - 1)
+        coarse = self._maps[number]
+        fine = replace(coarse, parts=coarse.parts * parts)
+        self._maps.append(fine)
+        counted = self._numbers.count_bins(fine, inside=(coarse, bins))
+        finer = self._segmented(counted, len(self._maps) - 1)
+        wholes = Segments._make(array[covered] for array in self._segments)
+        same = wholes.filled_by(finer.low, finer.high, finer.counts)
+        self._numbers.engine.require_same(same=same)
+        self._segments = self._segments.replaced(covered, finer)
+        self._refinements += 1
+        self.scans += 1
 
     def _fetch(self, runs: list[Run]) -> None:
         values = self._numbers.fetch([self._range(run) for run in runs])
@@ -279,7 +301,7 @@ class ScannedView:
         self._segments = self._segments._replace(fetched=self._segments.fetched | covered)
         self.scans += 1
 
-    def _segmented(self, bins: Counts) -> Segments:
+    def _segmented(self, bins: Counts, number: int = 0) -> Segments:
         arrays = (self._numbers.array(bins.low), self._numbers.array(bins.high))
         numbers = (self._as_numbers(arrays[0]), self._as_numbers(arrays[1]))
         return Segments.of(
@@ -288,6 +310,7 @@ class ScannedView:
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
             bins.counts,
             bins.bins,
+            number,
         )
 
     def _as_numbers(self, values: NDArray[Any]) -> NDArray[Any]:

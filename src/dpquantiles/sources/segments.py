@@ -28,6 +28,8 @@ class Segments(NamedTuple):
     """Whether all records of the segment were fetched."""
     bins: Ints
     """The bin that holds these records and no others; -1 where there is none."""
+    maps: Ints
+    """The number of the map that this bin belongs to."""
 
     @classmethod
     def of(
@@ -37,8 +39,9 @@ class Segments(NamedTuple):
         steps: tuple[Ints, Ints],
         counts: Ints,
         bins: Ints,
+        number: int = 0,
     ) -> "Segments":
-        """Segments from bins in any order. Bins whose numbers overlap become one segment."""
+        """Segments from bins of one map, in any order. If bins overlap, they become one segment."""
         order = np.lexsort((numbers[1], numbers[0]))
         least, greatest, low, high, count, bins = (a[order] for a in (*ends, *steps, counts, bins))
         bottom, top = numbers[0][order], numbers[1][order]
@@ -54,7 +57,7 @@ class Segments(NamedTuple):
         sums = np.add.reduceat(count, starts) if len(top) else count
         fetched = np.zeros(len(starts), dtype=bool)
         ends_found = (least[starts], greatest[highest], low[starts], high[highest])
-        return cls(*ends_found, sums, fetched, alone)
+        return cls(*ends_found, sums, fetched, alone, np.full(len(starts), number))
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -124,6 +127,7 @@ class Segments(NamedTuple):
             before[last + 1] - before[first],
             self.fetched[first],
             np.full(len(first), -1),
+            np.zeros(len(first), dtype=np.int64),
         )
 
     def agrees_with(self, other: "Segments") -> bool:
