@@ -26,6 +26,8 @@ from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, TOG
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
+SPARK_3 = pyspark.__version__.startswith("3.")
+
 MOST_PARTS = 16
 """The most partitions to shuffle bins into. All bins would fit in a single one."""
 
@@ -133,10 +135,10 @@ class Spark(QueryEngine):
         self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
     ) -> AbstractContextManager[Any]:
         session, count = native.sparkSession, len(next(iter(columns.values())))
-        if int(pyspark.__version__.partition(".")[0]) >= 4:
+        if not SPARK_3:
             rows = nw.from_dict(columns, schema, backend="pyarrow").to_native()
             keys = session.createDataFrame(rows)
-        else:  # Spark 3 takes no tables of Arrow
+        else:  # it takes no tables of Arrow
             own = {field.name: field for field in native.schema}
             fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
             listed = list(zip(*columns.values(), strict=True))
@@ -171,7 +173,8 @@ def in_few_parts(query: Any) -> Any:
         parts = min(MOST_PARTS, session.sparkContext.defaultParallelism)
         copy.conf().set("spark.sql.shuffle.partitions", str(parts))
         analyzed = query._jdf.queryExecution().analyzed()
-        copied = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, analyzed)
+        sql = session._jvm.org.apache.spark.sql
+        copied = (sql if SPARK_3 else sql.classic).Dataset.ofRows(copy, analyzed)
         exchanges = copied.queryExecution().executedPlan().toString().count("Exchange")
     except Exception:  # these are internals of Spark, and the query also runs without them
         return query
