@@ -201,8 +201,8 @@ def child(engine: str, path: Path, m: int) -> None:
     def counted(name: str) -> None:
         original = getattr(Numbers, name)
 
-        def scan(*asked: Any) -> Any:
-            found = original(*asked)
+        def scan(*asked: Any, **named: Any) -> Any:
+            found = original(*asked, **named)
             scans.append(len(found) if isinstance(found, np.ndarray) else 0)
             return found
 
