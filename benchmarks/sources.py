@@ -208,7 +208,7 @@ def child(engine: str, path: Path, m: int) -> None:
 
         setattr(Numbers, name, scan)
 
-    for name in ("count_bins", "occupied_bins", "fetch", "fetch_bins"):
+    for name in ("count_bins", "occupied_bins", "fetch", "count_within", "fetch_within"):
         counted(name)
     opened = ENGINES[engine](path).open()
     before, start = _memory("VmRSS"), time.process_time()

@@ -111,7 +111,7 @@ def test_a_view_that_needs_many_ranges(engine: ModuleType, spark: Any) -> None:
             asked.append(len(ranges))
             return super().keep(frame, ranges)
 
-    view = ScannedView(replace(column, engine=Watched()), default_grid(REAL, (0, 100_000)))
+    view = ScannedView(replace(column, engine=Watched()), default_grid(REAL, (0, 800_000)))
     index = np.arange(1, 1999, 11)
     steps = view.grid.encode(index.astype(float))
     np.testing.assert_array_equal(view.order_statistics(index), steps)

@@ -21,7 +21,7 @@ def segmented(records: list[int], bins: list[int]) -> Segments:
     )
     objects = (low.astype(object), high.astype(object))
     bins_found = np.array(list(groups), dtype=np.int64)
-    return Segments.of(objects, (low, high), (low, high), counts, bins_found)
+    return Segments.of(objects, (low, high), (low, high), counts, (bins_found, bins_found))
 
 
 @given(RECORDS, st.lists(st.integers(0, 8), min_size=40, max_size=40))

@@ -20,7 +20,7 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
 from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
-from dpquantiles.sources.bins import VALUE, Even, Pieces, Range, first_map
+from dpquantiles.sources.bins import VALUE, Even, Intervals, Pieces, Range, finely, first_map
 from dpquantiles.sources.columns import Counts, Numbers
 from dpquantiles.sources.engine import engine_of, renamed
 from dpquantiles.sources.segments import Run, Segments
@@ -30,6 +30,9 @@ from dpquantiles.views.protocol import Ints
 
 MOST_ROWS = 2_000_000
 """If the wanted bins hold more rows than this, they are divided before they are fetched."""
+
+FEW_ROWS = 1 << 17
+"""If the bins around some steps hold more rows than this, the engine counts on both sides."""
 
 WORTHWHILE = 4
 """Dividing bins pays off only if more than this many rows per wanted row would be fetched."""
@@ -113,9 +116,9 @@ class ScannedView:
         self._refinements = 0
         self._rough_slack = math.inf
         """How far apart rough ranks are, about."""
-        self._maps = [first_map(grid, numbers.tick)]
-        """The maps whose bins became segments."""
-        counted = numbers.count_bins(self._maps[0])
+        self._map = first_map(grid, numbers.tick)
+        """The map to the bins that became segments."""
+        counted = numbers.count_bins(self._map)
         self.missing = counted.missing
         self._segments = self._segmented(counted)
         self._pool: Ints = np.empty(0, dtype=np.int64)
@@ -151,19 +154,20 @@ class ScannedView:
             incomplete = np.flatnonzero(touched & ~self._segments.complete)
             if not len(incomplete):
                 return self._segments.counting(self._pool, steps)
-            self._learn(incomplete, len(steps))
+            if not self._divided(incomplete, steps):
+                self._learn(incomplete, len(steps))
 
     def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
         """At least and at most how many records lie below each step, about `slack` apart."""
-        limit = slack
+        limit, divided = slack, False
         while self._rough_slack > slack:
             crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > limit))
             rows = int(self._segments.counts[crowded].sum())
             if not len(crowded):
                 self._rough_slack = slack
-            elif rows > MOST_ROUGH and limit == slack and self._refinements < MOST_REFINEMENTS:
+            elif rows > MOST_ROUGH and not divided and self._refinements < MOST_REFINEMENTS:
                 self._refine_all()
-                limit = STILL_CROWDED * slack
+                limit, divided = STILL_CROWDED * slack, True
             else:  # no bin may stay crowded, because cells inside it would be cut to single steps
                 self._learn(crowded, 0)
         return self._segments.below(self._pool, steps)
@@ -210,7 +214,7 @@ class ScannedView:
 
     def _learn(self, wanted: Ints, questions: int) -> None:
         """Learn more about some segments: divide them, or fetch all their records."""
-        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._learn_bins(wanted):
+        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._fetched_apart(wanted):
             return
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
@@ -234,11 +238,12 @@ class ScannedView:
     def _refine(self, runs: list[Run]) -> None:
         pieces = [self._piece(run) for run in runs]
         bins = Pieces.of([(piece.low, piece.high) for piece in pieces])
-        finer = self._segmented(self._numbers.count_bins(bins, [self._range(r) for r in runs]))
+        counted = self._numbers.count_bins(bins, [self._range(run) for run in runs])
+        nowhere = np.full(max(counted.bins, default=-1) + 1, -1)  # these are not bins of the map
+        finer = self._segmented(counted, Intervals(nowhere, nowhere))
         wholes = self._segments.joined(runs)
         same = wholes.filled_by(finer.low, finer.high, finer.counts)
         self._numbers.engine.require_same(same=same)
-        finer = finer._replace(bins=np.full_like(finer.bins, -1))  # they are not bins of the map
         self._segments = self._segments.replaced(self._segments.covered(runs), finer)
         self._refinements += 1
         self.scans += 1
@@ -246,9 +251,8 @@ class ScannedView:
     def _refine_all(self) -> None:
         """Divide the bins of the first scan, all alike, into about `FINE_BINS`."""
         times = max(2, FINE_BINS // len(self._segments.counts))
-        first = self._maps[0]
-        self._maps = [replace(first, bins=first.bins * times)]
-        counted = self._numbers.count_bins(self._maps[0])
+        self._map = replace(self._map, bins=min(self._map.bins * times, int(MOST_CELLS)))
+        counted = self._numbers.count_bins(self._map)
         finer = self._segmented(counted)
         same = counted.missing == self.missing and self._segments.agrees_with(finer)
         self._numbers.engine.require_same(same=same)
@@ -256,36 +260,52 @@ class ScannedView:
         self._refinements += 1
         self.scans += 1
 
-    def _learn_bins(self, wanted: Ints) -> bool:
-        """Learn more about segments that are far apart, by the bins of one map, if that can be."""
+    def _divided(self, wanted: Ints, steps: Ints) -> bool:
+        """Count the records of segments on both sides of some steps, if fetching costs more."""
         segments = self._segments
-        number = int(segments.maps[wanted].max())
-        wanted = wanted[segments.maps[wanted] == number]
-        bins, crowded = segments.bins[wanted], segments.counts[wanted].sum() > MOST_ROWS
-        if (bins < 0).any() or (crowded and self._refinements == MOST_REFINEMENTS):
+        wanted = wanted[segments.last[wanted] > segments.first[wanted]]
+        if segments.counts[wanted].sum() <= FEW_ROWS or self._refinements == MOST_REFINEMENTS:
             return False
-        covered = np.zeros(len(segments.counts), dtype=bool)
-        covered[wanted] = True
-        if crowded:
-            self._refine_bins(covered, number, bins)
-        else:
-            self._keep(covered, self._numbers.fetch_bins(self._maps[number], bins))
-        return True
+        wholes = Intervals(segments.first[wanted], segments.last[wanted])
+        which, intervals = wholes.cut(self._cuts(steps))
+        if len(which):
+            counted = self._numbers.count_within(finely(self._map), intervals)
+            self._replace(wanted[which], self._segmented(counted, intervals))
+        return len(which) > 0
 
-    def _refine_bins(self, covered: NDArray[np.bool_], number: int, bins: Ints) -> None:
-        """Divide some bins of a map, all alike, into about `FINE_BINS`."""
-        parts = 1 << max(1, (FINE_BINS // len(bins)).bit_length() - 1)
-        coarse = self._maps[number]
-        fine = replace(coarse, parts=coarse.parts * parts)
-        self._maps.append(fine)
-        counted = self._numbers.count_bins(fine, inside=(coarse, bins))
-        finer = self._segmented(counted, len(self._maps) - 1)
-        wholes = Segments._make(array[covered] for array in self._segments)
+    def _cuts(self, steps: Ints) -> Ints:
+        """The parts of bins around the records of each step, so that these are counted apart."""
+        grid = finest(self.grid)
+        if not isinstance(grid, (UniformGrid, FloatGrid)):
+            return np.empty(0, dtype=np.int64)
+        unit = float(measure(grid.kind) / self._numbers.tick)
+        below, at, above = (grid.numbers(steps + k).astype(np.float64) for k in (-1, 0, 1))
+        ends = np.concatenate([below + at, at + above]) / 2 * unit
+        cells = finely(self._map).places(ends)
+        return np.union1d(cells, cells + 1)
+
+    def _replace(self, wanted: Ints, finer: Segments) -> None:
+        """Put finer segments in the place of others."""
+        gone = np.zeros(len(self._segments.counts), dtype=bool)
+        gone[wanted] = True
+        wholes = Segments._make(array[gone] for array in self._segments)
         same = wholes.filled_by(finer.low, finer.high, finer.counts)
         self._numbers.engine.require_same(same=same)
-        self._segments = self._segments.replaced(covered, finer)
+        self._segments = self._segments.replaced(gone, finer)
         self._refinements += 1
         self.scans += 1
+
+    def _fetched_apart(self, wanted: Ints) -> bool:
+        """Fetch segments that are far apart, if they are parts of bins and hold few records."""
+        segments = self._segments
+        rows = int(segments.counts[wanted].sum())
+        if rows > MOST_ROWS or (segments.first[wanted] < 0).any():
+            return False
+        intervals = Intervals(segments.first[wanted], segments.last[wanted])
+        covered = np.zeros(len(segments.counts), dtype=bool)
+        covered[wanted] = True
+        self._keep(covered, self._numbers.fetch_within(finely(self._map), intervals))
+        return True
 
     def _fetch(self, runs: list[Run]) -> None:
         values = self._numbers.fetch([self._range(run) for run in runs])
@@ -301,16 +321,20 @@ class ScannedView:
         self._segments = self._segments._replace(fetched=self._segments.fetched | covered)
         self.scans += 1
 
-    def _segmented(self, bins: Counts, number: int = 0) -> Segments:
+    def _segmented(self, bins: Counts, intervals: Intervals | None = None) -> Segments:
         arrays = (self._numbers.array(bins.low), self._numbers.array(bins.high))
         numbers = (self._as_numbers(arrays[0]), self._as_numbers(arrays[1]))
+        if intervals is None:
+            each = finely(self._map).parts
+            own = bins.bins * each, (bins.bins + 1) * each - 1
+        else:
+            own = intervals.first[bins.bins], intervals.last[bins.bins]
         return Segments.of(
             (_objects(bins.low), _objects(bins.high)),
             numbers,
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
             bins.counts,
-            bins.bins,
-            number,
+            own,
         )
 
     def _as_numbers(self, values: NDArray[Any]) -> NDArray[Any]:

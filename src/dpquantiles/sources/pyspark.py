@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    LongType,
     StructField,
     StructType,
     TimestampType,
@@ -107,9 +108,12 @@ class Spark(QueryEngine):
         return nw.from_native(native.select(VALUE, bin_of))
 
     def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:
-        native = self.binned(numbers, frame, bins).to_native()
+        tallied = super().grouped(numbers, frame, bins)
+        return nw.from_native(in_few_parts(tallied.to_native()))
+
+    def tallied(self, frame: Any, name: str) -> Any:
         cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
-        return nw.from_native(in_few_parts(native.groupBy(BIN).agg(*map(F.expr, cells))))
+        return nw.from_native(frame.to_native().groupBy(name).agg(*map(F.expr, cells)))
 
     def is_derived(self, native: Any) -> bool:
         """Rows that the user has persisted stay as they are."""
@@ -140,7 +144,8 @@ class Spark(QueryEngine):
             keys = session.createDataFrame(rows)
         else:  # it takes no tables of Arrow
             own = {field.name: field for field in native.schema}
-            fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
+            whole = {nw.Int64: LongType(), nw.Int32: IntegerType()}
+            fields = [own.get(name) or StructField(name, whole[schema[name]]) for name in columns]
             listed = list(zip(*columns.values(), strict=True))
             keys = session.createDataFrame(listed, StructType(fields))
         return nullcontext(F.broadcast(keys) if count <= MOST_BROADCAST else keys)
