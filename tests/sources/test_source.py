@@ -236,9 +236,10 @@ def test_files_and_queries_by_name(folder: Path) -> None:
 def test_cells_that_do_not_fit_are_missing(folder: Path) -> None:
     expected = deciles_of([*range(1000)] + [None] * 4)
     found = dpq.deciles(f"{folder}/*.csv", column="x", rng=random.Random(2), **OPTIONS)
-    assert found == expected
+    assert found.values == expected.values
     one = deciles_of([*range(500), None, None])
-    assert dpq.deciles(folder / "a.csv", column="x", rng=random.Random(2), **OPTIONS) == one
+    found = dpq.deciles(folder / "a.csv", column="x", rng=random.Random(2), **OPTIONS)
+    assert found.values == one.values
 
 
 def _of_type(pattern: str, type_name: str) -> Source:
