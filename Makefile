@@ -10,9 +10,11 @@ STUDIO_DATA := build/studio
 DEVELOPMENT := $(VENV)/.development
 MUTANTS := $(VENV)/.mutants
 MODIN := build/modin
+SPARK_3 := build/spark-3
+CONNECT := build/spark-connect
 PEERS := build/peers-venv
 
-.PHONY: demo studio docs test test-slow test-modin lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units figures \
+.PHONY: demo studio docs test test-slow test-modin test-spark lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
@@ -41,6 +43,12 @@ test-slow: $(DEVELOPMENT)
 # Modin needs an older pandas than everything else is tested with, so it has a place of its own.
 test-modin: $(MODIN)/.modin
 	MODIN_ENGINE=python $(MODIN)/bin/pytest -k modin tests/contract/test_sources.py
+
+# Spark 3.5, and Spark Connect, each with what it needs in a place of its own.
+SPARK_TESTS := tests/contract/test_sources.py tests/sources/test_pyspark.py tests/sources/test_fair_rows.py
+test-spark: $(SPARK_3)/.spark $(CONNECT)/.spark
+	$(SPARK_3)/bin/pytest -k spark $(SPARK_TESTS)
+	DPQUANTILES_SPARK=connect $(CONNECT)/bin/pytest -k spark $(SPARK_TESTS)
 
 lint: $(DEVELOPMENT)
 	$(BIN)/ruff format --check .
@@ -149,6 +157,18 @@ $(MODIN)/.modin: pyproject.toml
 	$(PYTHON) -m venv $(MODIN)
 	@$(MODIN)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[modin]' \
 		pytest pytest-xdist
+	@touch $@
+
+$(SPARK_3)/.spark: pyproject.toml
+	$(PYTHON) -m venv $(SPARK_3)
+	@$(SPARK_3)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
+		'pyspark==3.5.*' polars pytest pytest-xdist scipy
+	@touch $@
+
+$(CONNECT)/.spark: pyproject.toml
+	$(PYTHON) -m venv $(CONNECT)
+	@$(CONNECT)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
+		'pyspark[connect]>=4' polars pytest pytest-xdist scipy
 	@touch $@
 
 $(PEERS)/.peers: pyproject.toml

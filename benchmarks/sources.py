@@ -201,14 +201,14 @@ def child(engine: str, path: Path, m: int) -> None:
     def counted(name: str) -> None:
         original = getattr(Numbers, name)
 
-        def scan(*asked: Any) -> Any:
-            found = original(*asked)
+        def scan(*asked: Any, **named: Any) -> Any:
+            found = original(*asked, **named)
             scans.append(len(found) if isinstance(found, np.ndarray) else 0)
             return found
 
         setattr(Numbers, name, scan)
 
-    for name in ("count_bins", "occupied_bins", "fetch", "fetch_bins"):
+    for name in ("count_bins", "occupied_bins", "fetch", "count_within", "fetch_within"):
         counted(name)
     opened = ENGINES[engine](path).open()
     before, start = _memory("VmRSS"), time.process_time()

@@ -17,6 +17,12 @@ import pytest
 ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
 """Whether an engine that is not there is a failure: on a machine that checks every change."""
 
+CONNECT = os.environ.get("DPQUANTILES_SPARK") == "connect"
+"""Whether tests of Spark run with a client of Spark Connect: see `make test-spark`."""
+
+in_the_jvm = pytest.mark.skipif(CONNECT, reason="clients of Spark Connect have no Java objects")
+"""Marks tests that look at plans and settings inside Spark."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="keep what the code answers now")
@@ -52,11 +58,14 @@ def spark() -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
-    builder = SparkSession.builder.master("local[2]")
+    start: Any = SparkSession.builder
+    builder = start.remote("local[2]") if CONNECT else start.master("local[2]")
     for name, value in settings.items():
-        builder = builder.config(name, value)
+        if not CONNECT or name.startswith("spark.sql."):  # a client sets nothing of the server
+            builder = builder.config(name, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    if not CONNECT:
+        session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
 

@@ -111,6 +111,9 @@ def test_percentiles_are_those_of_the_array(
         monkeypatch.setattr(lazy, "MOST_ROUGH", 20)
         monkeypatch.setattr(lazy, "MOST_RANGES", 2)
         assert percentiles(data, way, column="x") == percentiles(array, way)
+        monkeypatch.setattr(lazy, "FEW_ROWS", 0)
+        tree = "adaptive_tree"
+        assert percentiles(data, tree, column="x") == percentiles(array, tree)
 
 
 CROWDED = ["floats", "skewed", "integers", "datetimes", "decimals"]

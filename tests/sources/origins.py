@@ -130,8 +130,18 @@ def _dask(table: pa.Table) -> Any:
     return frame.from_pandas(_pandas(table), npartitions=3)
 
 
+def in_spark(table: pa.Table, session: Any) -> Any:
+    """As a data frame of Spark. Spark 3 takes no tables of Arrow, and Connect no empty ones."""
+    if int(session.version.partition(".")[0]) >= 4 and table.num_rows:
+        return session.createDataFrame(table)
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    return session.createDataFrame(rows, from_arrow_schema(table.schema))
+
+
 def _spark(table: pa.Table, session: Any) -> Any:
-    frame = session.createDataFrame(table)
+    frame = in_spark(table, session)
     if table.schema.field("x").type == pa.timestamp("us"):
         return frame.selectExpr("CAST(x AS TIMESTAMP_NTZ) AS x")
     return frame

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kinds import DATE, DURATION, INTEGER, REAL, Datetime, DecimalUnits
-from dpquantiles.sources.bins import BINS, DAY, MOST_NUMBERS, Even, Map, Pieces, Roots, first_map
+from dpquantiles.sources.bins import BINS, DAY, ROOT_BINS, Even, Map, Pieces, Roots, first_map
 
 
 def bins_of(numbers: list[float], bins: Map) -> list[int]:
@@ -47,7 +48,7 @@ def test_first_bins_follow_the_order_of_numbers(name: str, numbers: list[float])
     found = bins_of(sorted(numbers), first_map(*GRIDS[name]))
     assert found == sorted(found)
     assert found[0] >= 0
-    assert found[-1] <= MOST_NUMBERS
+    assert found[-1] <= ROOT_BINS
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -59,7 +60,21 @@ def test_the_same_bins_in_sql(name: str) -> None:
 def in_sql(numbers: list[float], bins: Map) -> list[int]:
     frame = pa.table({"p": numbers})
     relation = duckdb.from_arrow(frame)
-    return [place for (place,) in relation.select(f"CAST({bins.sql('p')} AS INT)").fetchall()]
+    return [place for (place,) in relation.select(f"CAST({bins.sql('p')} AS BIGINT)").fetchall()]
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@settings(max_examples=25, deadline=None)
+@given(
+    numbers=st.lists(st.floats(allow_nan=False) | st.floats(-100, 100), min_size=1),
+    power=st.integers(1, 30),
+)
+def test_parts_lie_inside_their_bins(name: str, numbers: list[float], power: int) -> None:
+    bins = first_map(*GRIDS[name])
+    parts = replace(bins, parts=1 << power)
+    coarse = bins_of(numbers, bins)
+    assert [part >> power for part in bins_of(numbers, parts)] == coarse
+    assert [part >> power for part in in_sql(numbers, parts)] == in_sql(numbers, bins)
 
 
 @settings(max_examples=40, deadline=None)

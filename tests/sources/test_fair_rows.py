@@ -14,7 +14,7 @@ from scipy import stats
 from dpquantiles.sources import units
 from dpquantiles.sources.duckdb import DuckDB
 from dpquantiles.sources.tables import Table, open_table
-from tests.sources.origins import in_duckdb, in_ibis
+from tests.sources.origins import in_duckdb, in_ibis, in_spark
 
 UNITS = 3000
 VALUES: dict[str, list[Any]] = {
@@ -116,8 +116,9 @@ def test_kept_rows_of_a_unit_do_not_depend_on_others(engine: str, k: int) -> Non
     assert alone == Counter({row: n for row, n in every.items() if row[0] == 0})
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # Spark 3 leaves sockets open
 def test_rows_are_chosen_fairly_in_spark(spark: Any) -> None:
-    data = spark.createDataFrame(people(VALUES["ties"]))
+    data = in_spark(people(VALUES["ties"]), spark)
     assert_fair(chosen(data, 2), VALUES["ties"], 2)
 
 

@@ -125,6 +125,25 @@ def test_a_few_refinements_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert view.scans <= lazy_module.MOST_REFINEMENTS + 2
 
 
+@pytest.mark.parametrize("bounds", [None, (0, 10**6)])
+def test_crowded_bins_that_are_far_apart_are_divided(
+    bounds: Any, monkeypatch: pytest.MonkeyPatch, use: Callable[[Engine], None]
+) -> None:
+    """As with many more records: all the bins that a tree wants hold too many to be fetched."""
+    monkeypatch.setattr(lazy_module, "FEW_ROWS", 2000)
+    values = np.random.default_rng(5).lognormal(10.5, 0.6, 200_000)
+    counting = Counting()
+    use(counting)
+    asked: dict[str, Any] = {"column": "x", "epsilon": 1, "bounds": bounds}
+    found, expected = (
+        dpq.quantiles(data, "percentiles", mechanism="adaptive_tree", rng=random.Random(3), **asked)
+        for data in (pl.LazyFrame({"x": values}), pl.DataFrame({"x": values}))
+    )
+    assert found == expected
+    assert len(counting.rows) <= 4
+    assert max(counting.rows[-2:]) <= 4000
+
+
 @pytest.mark.parametrize("values", [[], [None], [float("nan")]])
 def test_nothing_to_see(values: list[Any]) -> None:
     view = ScannedView(lazy(pl.Series(values, dtype=pl.Float64)), default_grid(REAL))

@@ -18,6 +18,8 @@ from dpquantiles.kinds import REAL, Datetime
 from dpquantiles.sources.bins import Even
 from dpquantiles.sources.lazy import ScannedView
 from dpquantiles.sources.tables import Table
+from tests.conftest import in_the_jvm
+from tests.sources.origins import in_spark
 
 pytestmark = [
     pytest.mark.xdist_group("engines"),
@@ -49,6 +51,7 @@ def partitions(query: Any) -> list[int]:
     return [int(number) for number in re.findall(r"hashpartitioning\(.*?, (\d+)\)", plan)]
 
 
+@in_the_jvm
 def test_bins_are_shuffled_into_few_partitions(engine: ModuleType, session: Any) -> None:
     session.range(100).createTempView("mine")
     hours = session.sql("SELECT date_format(timestamp_seconds(id * 1800), 'HH') AS hour FROM mine")
@@ -63,6 +66,7 @@ def test_bins_are_shuffled_into_few_partitions(engine: ModuleType, session: Any)
     session.catalog.dropTempView("mine")
 
 
+@in_the_jvm
 def test_a_column_is_counted_by_such_a_query(engine: ModuleType, session: Any) -> None:
     frame = session.range(100).selectExpr("CAST(id AS DOUBLE) AS x")
     column = engine.Spark().numbers(Table(nw.from_native(frame)), "x")
@@ -70,6 +74,7 @@ def test_a_column_is_counted_by_such_a_query(engine: ModuleType, session: Any) -
     assert partitions(column.engine.grouped(column, column.frame, bins).to_native()) == [2]
 
 
+@in_the_jvm
 def test_tables_are_shuffled_as_the_user_set_it(engine: ModuleType, session: Any) -> None:
     table = session.range(100).selectExpr("id % 50 AS k").groupBy("k").count()
     query = table.selectExpr("k % 7 AS bin").groupBy("bin").count()
@@ -106,7 +111,7 @@ def test_a_view_that_needs_many_ranges(engine: ModuleType, spark: Any) -> None:
             asked.append(len(ranges))
             return super().keep(frame, ranges)
 
-    view = ScannedView(replace(column, engine=Watched()), default_grid(REAL, (0, 100_000)))
+    view = ScannedView(replace(column, engine=Watched()), default_grid(REAL, (0, 800_000)))
     index = np.arange(1, 1999, 11)
     steps = view.grid.encode(index.astype(float))
     np.testing.assert_array_equal(view.order_statistics(index), steps)
@@ -128,7 +133,7 @@ def test_names_that_spark_takes_for_something_else(spark: Any, name: str) -> Non
     """For the column, its groups and its units."""
     half, pair = [k % 2 for k in range(200)], [k // 2 for k in range(200)]
     table = pa.table({name: np.arange(200.0), "k.`": half, "u.v": pair})
-    data = spark.createDataFrame(table)
+    data = in_spark(table, spark)
     by: dict[str, Any] = {"by": "k.`", "keys": [0, 1]}
     for options in ({}, by):
         found, expected = (

@@ -21,7 +21,7 @@ def segmented(records: list[int], bins: list[int]) -> Segments:
     )
     objects = (low.astype(object), high.astype(object))
     bins_found = np.array(list(groups), dtype=np.int64)
-    return Segments.of(objects, (low, high), (low, high), counts, bins_found)
+    return Segments.of(objects, (low, high), (low, high), counts, (bins_found, bins_found))
 
 
 @given(RECORDS, st.lists(st.integers(0, 8), min_size=40, max_size=40))
@@ -68,7 +68,8 @@ def test_runs_cover_what_is_wanted_and_nothing_fetched(
     ends = np.arange(n, dtype=np.int64)
     counts = ends % 5 + 1
     mask = np.array(fetched[:n]) & ~np.array(wanted)
-    segments = Segments(ends.astype(object), ends.astype(object), ends, ends, counts, mask, ends)
+    objects, one = ends.astype(object), np.zeros_like(ends)
+    segments = Segments(objects, objects, ends, ends, counts, mask, ends, one)
     index = np.flatnonzero(wanted)
     if not len(index):
         return
@@ -86,7 +87,8 @@ def test_runs_keep_the_widest_gaps() -> None:
     counts = np.array([1, 9, 1, 2, 1, 90, 1])
     none = np.zeros(7, dtype=bool)
     segments = Segments(
-        ends.astype(object), ends.astype(object), ends, ends + 1, counts, none, ends
+        *(ends.astype(object), ends.astype(object), ends, ends + 1, counts, none, ends),
+        np.zeros_like(ends),
     )
     wanted = np.array([0, 2, 4, 6])
     assert segments.runs(wanted, 2) == [Run(0, 4), Run(6, 6)]

@@ -10,11 +10,12 @@ Engines treat NaN as the greatest number, or as equal to none, so an upper end l
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import INT64, Date, Datetime, measure
@@ -28,8 +29,17 @@ Range = tuple[Any, Any]
 
 Written = TypeVar("Written")
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
 BINS = 1 << 15
-"""The most bins of one scan. More bins would fetch fewer values, but not fit in CPU caches."""
+"""The most bins of a scan of some ranges. More bins would not fit in CPU caches."""
+
+EVEN_BINS, ROOT_BINS = 1 << 18, 1 << 20
+"""The bins of the first scan: of equal width, and bins that widen, most of which are empty."""
+
+BITS = 50
+"""There are about two to this power parts of bins, so that doubles tell them apart."""
 
 MOST_NUMBERS = 1 << 16
 """Up to this many whole numbers get a bin each, so that nothing is left to fetch."""
@@ -72,6 +82,9 @@ class Even:
     low: float
     high: float
     bins: int = BINS
+    parts: int = 1
+    """Into how many parts each bin is divided. It is a power of two, so that all of them lie inside
+    their bin, however positions are rounded."""
 
     @property
     def helps(self) -> bool:
@@ -86,14 +99,23 @@ class Even:
         if not self.helps:
             return prepared
         start, scale = self._line
-        return ((prepared - start) * scale).floor()
+        return ((prepared - start) * scale * float(self.parts)).floor()
 
     def sql(self, position: str) -> str:
         if not self.helps:
             return "0"
         inside = f"least(greatest({position}, {double(self.low)}), {double(self.high)})"
-        start, scale = map(double, self._line)
-        return f"floor(({inside} - {start}) * {scale})"
+        start, scale, parts = map(double, (*self._line, float(self.parts)))
+        return f"floor(({inside} - {start}) * {scale} * {parts})"
+
+    def places(self, positions: Floats) -> Ints:
+        """The bins of some positions."""
+        if not self.helps:
+            return np.zeros(len(positions), dtype=np.int64)
+        start, scale = self._line
+        line = (np.clip(positions, self.low, self.high) - start) * scale
+        places: Ints = np.floor(line * self.parts).astype(np.int64)
+        return places
 
     @property
     def _line(self) -> tuple[float, float]:
@@ -114,7 +136,9 @@ class Roots:
     """
 
     most: float
-    bins: int = BINS
+    bins: int = ROOT_BINS
+    parts: int = 1
+    """As for `Even`."""
     by_power: bool = False
     """Whether the root is a power. Databases write the nested roots of an expression out in full,
     with the casts of each, and compute all of them."""
@@ -129,19 +153,46 @@ class Roots:
 
     def bin(self, position: Any, prepared: Any) -> Any:
         signed = nw.when(position < 0).then(-self._scale).otherwise(self._scale) * prepared
-        return (signed + self.bins / 2).floor()
+        return ((signed + self.bins / 2) * float(self.parts)).floor()
 
     def sql(self, position: str) -> str:
         root = f"least(abs({position}), {double(self.most)})"
         for _ in range(HALVINGS):
             root = f"sqrt({root})"
-        up, down, middle = map(double, (self._scale, -self._scale, self.bins / 2))
-        return f"floor(CASE WHEN {position} < 0 THEN {down} ELSE {up} END * {root} + {middle})"
+        numbers = (self._scale, -self._scale, self.bins / 2, float(self.parts))
+        up, down, middle, parts = map(double, numbers)
+        signed = f"CASE WHEN {position} < 0 THEN {down} ELSE {up} END * {root}"
+        return f"floor(({signed} + {middle}) * {parts})"
+
+    def places(self, positions: Floats) -> Ints:
+        """The bins of some positions, up to the rounding of roots."""
+        root = np.minimum(np.abs(positions), self.most) ** 0.5**HALVINGS
+        signed = np.copysign(self._scale * root, positions)
+        places: Ints = np.floor((signed + self.bins / 2) * self.parts).astype(np.int64)
+        return places
 
     @property
     def _scale(self) -> float:
         """Bins per unit of the root, on each side of zero."""
         return (self.bins / 2 - 1) / math.pow(self.most, 0.5**HALVINGS)
+
+
+class Intervals(NamedTuple):
+    """Ascending intervals of parts of bins, each inside one bin; both ends are included."""
+
+    first: Ints
+    last: Ints
+
+    def cut(self, starts: Ints) -> tuple[Ints, "Intervals"]:
+        """The places of intervals that have a cut before one of these parts, and their pieces."""
+        owner = np.searchsorted(self.first, starts, side="right") - 1
+        inside = (owner >= 0) & (starts > self.first[owner]) & (starts <= self.last[owner])
+        which = np.unique(owner[inside])
+        first = np.union1d(self.first[which], starts[inside])
+        owner = np.searchsorted(self.first, first, side="right") - 1
+        last = np.append(first[1:], 0) - 1
+        ends = np.append(owner[1:] != owner[:-1], True)[: len(first)]
+        return which, Intervals(first, np.where(ends, self.last[owner], last))
 
 
 class Pieces(NamedTuple):
@@ -181,12 +232,21 @@ class Pieces(NamedTuple):
         return Pieces(lower), Pieces(upper), lower[-1].high, sum(piece.bins for piece in lower)
 
 
+Parted = Even | Roots
+"""Maps whose bins can be divided into parts."""
+
+
+def finely(bins: Parted) -> Parted:
+    """The same bins, divided into so many parts that hardly any part holds several records."""
+    return replace(bins, parts=1 << max(0, BITS - bins.bins.bit_length()))
+
+
 def double(number: float) -> str:
     """A double as SQL, exactly."""
     return f"CAST('{number!r}' AS DOUBLE)"
 
 
-def first_map(grid: Grid, tick: Fraction) -> Even | Roots:
+def first_map(grid: Grid, tick: Fraction) -> Parted:
     """The bins of the first scan, from public numbers. `tick` is one unit of position."""
     scale = measure(grid.kind) / tick
     ends = (grid.kind.number(end, "grid") for end in grid.decode(np.array([0, grid.size - 1])))
@@ -200,7 +260,7 @@ def first_map(grid: Grid, tick: Fraction) -> Even | Roots:
     if grid.kind.integral and high - low < MOST_NUMBERS:  # one bin for each number
         half = Fraction(1, 2)
         return Even(float((low - half) * scale), float((high + half) * scale), int(high - low) + 1)
-    return Even(float(low * scale), float(high * scale))
+    return Even(float(low * scale), float(high * scale), EVEN_BINS)
 
 
 def halves(parts: Sequence[Written]) -> tuple[Sequence[Written], Sequence[Written]]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from dpquantiles.kinds import Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Map, Range
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, POSITION, Engine
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
+from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, POSITION, Engine
 from dpquantiles.views.protocol import Ints
 
 _DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}
@@ -27,6 +27,7 @@ class Counts(NamedTuple):
     high: Any
     counts: Ints
     bins: Ints
+    """The number of each bin or interval."""
     missing: int
 
 
@@ -71,15 +72,26 @@ class Numbers:
         return value.is_null() | value.is_nan() if dtype.is_float() else value.is_null()
 
     def count_bins(self, bins: Map, ranges: Sequence[Range] | None = None) -> Counts:
-        """Scan once for the size, least and greatest value of each bin, in these ranges only."""
+        """Scan once for the size, least and greatest value of each bin, in some ranges or in all.
+
+        Only bins that hold records are found.
+        """
         with self.engine.failure_reported():
             frame = self.frame if ranges is None else self.engine.keep(self.frame, ranges)
-            rows = self.engine.collect(self.engine.grouped(self, frame, bins)).sort(BIN)
-            index, counts = (rows[name].to_numpy().astype(np.int64) for name in (BIN, COUNT))
-            absent = int(np.searchsorted(index, MISSING, side="right"))
-            present = rows[absent:]
-            missing = int(counts[:absent].sum())
-            return Counts(present[LOW], present[HIGH], counts[absent:], index[absent:], missing)
+            return self._counts(self.engine.grouped(self, frame, bins), BIN)
+
+    def count_within(self, bins: Parted, intervals: Intervals) -> Counts:
+        """Scan once for the size, least and greatest value of each interval of parts of bins."""
+        with self.engine.failure_reported(), self.engine.within(self, bins, intervals) as rows:
+            return self._counts(self.engine.tallied(rows, CODE), CODE)
+
+    def _counts(self, grouped: Any, name: str) -> Counts:
+        rows = self.engine.collect(grouped).sort(name)
+        index, counts = (rows[column].to_numpy().astype(np.int64) for column in (name, COUNT))
+        absent = int(np.searchsorted(index, MISSING, side="right"))
+        present = rows[absent:]
+        missing = int(counts[:absent].sum())
+        return Counts(present[LOW], present[HIGH], counts[absent:], index[absent:], missing)
 
     def occupied_bins(self, bins: Map, ranges: Sequence[Range]) -> int:
         """Scan once for the number of bins that hold values in these ranges."""
@@ -93,9 +105,7 @@ class Numbers:
             rows = self.engine.collect(self.engine.keep(self.frame, ranges).select(VALUE))
             return self.array(rows[VALUE])
 
-    def fetch_bins(self, bins: Map, wanted: Ints) -> NDArray[Any]:
-        """Scan once for the values in these bins, in no particular order."""
-        with self.engine.failure_reported():
-            inside = nw.col(BIN).is_in(wanted.tolist())
-            binned = self.engine.binned(self, self.frame, bins).filter(inside)
-            return self.array(self.engine.collect(binned.select(VALUE))[VALUE])
+    def fetch_within(self, bins: Parted, intervals: Intervals) -> NDArray[Any]:
+        """Scan once for the values in these intervals, in no particular order."""
+        with self.engine.failure_reported(), self.engine.within(self, bins, intervals) as rows:
+            return self.array(self.engine.collect(rows.select(VALUE))[VALUE])

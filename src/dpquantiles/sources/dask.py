@@ -21,6 +21,9 @@ from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, POSITION,
 from dpquantiles.sources.queries import as_ticks
 from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
+MOST_DENSE = 1 << 21
+"""Up to so many bins of a partition are counted in an array with a place for each."""
+
 
 class Dask(Engine):
     """Partitions are tables in memory, so the code for those runs on each of them."""
@@ -71,7 +74,12 @@ class Dask(Engine):
 
     def _counted(self, part: Any, bins: Map) -> Any:
         """The bins of one partition. NumPy groups small whole numbers faster than pandas does."""
-        place = self._binned(part, bins)[BIN].to_numpy() - MISSING
+        own = self._binned(part, bins)[BIN].to_numpy()
+        most = own.max(initial=MISSING)
+        if most > MOST_DENSE:
+            names, place = np.unique(own, return_inverse=True)
+        else:
+            names, place = np.arange(MISSING, most + 1), own - MISSING
         values = np.ma.getdata(memory.read(part[VALUE]).values)
         counts = np.bincount(place)
         low, high = (np.full(len(counts), end) for end in _ends(values.dtype))
@@ -79,7 +87,7 @@ class Dask(Engine):
             np.minimum.at(low, place, values)
             np.maximum.at(high, place, values)
         found = np.flatnonzero(counts)
-        cells = {BIN: found + MISSING, COUNT: counts[found], LOW: low[found], HIGH: high[found]}
+        cells = {BIN: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
         return pd.DataFrame(cells)
 
     def is_derived(self, native: Any) -> bool:

@@ -17,7 +17,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, MissingBackend, ScanFailed, is_interrupt
 from dpquantiles.kinds import Domain
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Map, Range, by_halves
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range, by_halves
 from dpquantiles.sources.tables import BACKENDS, Table, domain_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ CODE = "dpq_code"
 
 TOGETHER = 8
 """How many portions of groups are fetched at once where the engine does not order rows."""
+
+WHOLE, FIRST, LAST = "whole", "first", "last"
+"""The columns of intervals of parts of bins: the bin, its first part and its last one."""
 
 POSITION = "p"
 """The column of positions, for values that cannot be cast to positions."""
@@ -204,18 +207,44 @@ class Engine(ABC):
         return by_halves(frame, ranges)
 
     def binned(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
-        """The values of rows beside their bins, as `VALUE` and `BIN`."""
-        position, value = numbers.position, nw.col(VALUE)
+        """The values of rows, and their positions if there are any, beside their bins as `BIN`."""
+        position, columns = numbers.position, frame.collect_schema()
+        own = [name for name in (VALUE, POSITION) if name in columns]
         frame = frame.with_columns(bins.prepared(position).alias("prepared"))
         place = bins.bin(position, nw.col("prepared")).cast(nw.Int64)
         bin_of = nw.when(numbers.missing).then(nw.lit(MISSING)).otherwise(place)
-        return frame.select(value, bin_of.cast(nw.Int64).alias(BIN))
+        return frame.select(*own, bin_of.cast(nw.Int64).alias(BIN))
 
     def grouped(self, numbers: "Numbers", frame: Any, bins: Map) -> Any:
         """Group rows by bin: one row for each bin, with `BIN`, `COUNT`, `LOW` and `HIGH`."""
+        return self.tallied(self.binned(numbers, frame, bins), BIN)
+
+    def tallied(self, frame: Any, name: str) -> Any:
+        """One row for each number in a column, with `COUNT`, `LOW` and `HIGH`."""
         least, greatest = nw.col(VALUE).min().alias(LOW), nw.col(VALUE).max().alias(HIGH)
-        binned = self.binned(numbers, frame, bins)
-        return binned.group_by(BIN).agg(nw.len().alias(COUNT), least, greatest)
+        return frame.group_by(name).agg(nw.len().alias(COUNT), least, greatest)
+
+    @contextmanager
+    def within(self, numbers: "Numbers", bins: Parted, intervals: Intervals) -> Iterator[Any]:
+        """The values in some intervals of parts of bins, and the place of the interval as `CODE`.
+
+        Rows meet the intervals of their bin in a join, and stay with the one that they are in. Most
+        rows are in none of these bins, and never get there.
+        """
+        wholes, first, last = (
+            places.tolist() for places in (intervals.first // bins.parts, *intervals)
+        )
+        near = self.binned(numbers, numbers.frame, replace(bins, parts=1))
+        near = near.filter(nw.col(BIN).is_in(sorted(set(wholes)))).drop(BIN)
+        parts = self.binned(numbers, near, bins)
+        parts = parts.with_columns((nw.col(BIN) // bins.parts).cast(nw.Int64).alias(WHOLE))
+        columns = {WHOLE: wholes, FIRST: first, LAST: last}
+        schema = {**dict.fromkeys(columns, nw.Int64), CODE: nw.Int32}
+        places = {**columns, CODE: range(len(first))}
+        with self.uploaded(numbers.frame.to_native(), places, schema) as table:
+            joined = parts.join(nw.from_native(table), on=[WHOLE], how="inner")
+            inside = nw.col(BIN) >= nw.col(FIRST), nw.col(BIN) <= nw.col(LAST)
+            yield joined.filter(*inside).select(VALUE, CODE)
 
     def collect(self, frame: Any) -> Any:
         """Run a query and fetch its rows."""

@@ -20,7 +20,7 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
 from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
-from dpquantiles.sources.bins import VALUE, Even, Pieces, Range, first_map
+from dpquantiles.sources.bins import VALUE, Even, Intervals, Pieces, Range, finely, first_map
 from dpquantiles.sources.columns import Counts, Numbers
 from dpquantiles.sources.engine import engine_of, renamed
 from dpquantiles.sources.segments import Run, Segments
@@ -28,8 +28,11 @@ from dpquantiles.sources.tables import Table
 from dpquantiles.views import Limits, SortedView, filled, stand_in
 from dpquantiles.views.protocol import Ints
 
-MOST_ROWS = 5_000_000
+MOST_ROWS = 2_000_000
 """If the wanted bins hold more rows than this, they are divided before they are fetched."""
+
+FEW_ROWS = 1 << 17
+"""If the bins around some steps hold more rows than this, the engine counts on both sides."""
 
 WORTHWHILE = 4
 """Dividing bins pays off only if more than this many rows per wanted row would be fetched."""
@@ -52,7 +55,7 @@ MORE_CELLS = 3
 MOST_CELLS = 2.0**40
 """The most cells; with more of them, rounded positions could matter."""
 
-MOST_REFINEMENTS = 4
+MOST_REFINEMENTS = 8
 """After this many scans for finer bins, the wanted bins are fetched in any case."""
 
 
@@ -114,6 +117,7 @@ class ScannedView:
         self._rough_slack = math.inf
         """How far apart rough ranks are, about."""
         self._map = first_map(grid, numbers.tick)
+        """The map to the bins that became segments."""
         counted = numbers.count_bins(self._map)
         self.missing = counted.missing
         self._segments = self._segmented(counted)
@@ -150,19 +154,20 @@ class ScannedView:
             incomplete = np.flatnonzero(touched & ~self._segments.complete)
             if not len(incomplete):
                 return self._segments.counting(self._pool, steps)
-            self._learn(incomplete, len(steps))
+            if not self._divided(incomplete, steps):
+                self._learn(incomplete, len(steps))
 
     def rough_ranks(self, steps: Ints, slack: int) -> tuple[Ints, Ints]:
         """At least and at most how many records lie below each step, about `slack` apart."""
-        limit = slack
+        limit, divided = slack, False
         while self._rough_slack > slack:
             crowded = np.flatnonzero(~self._segments.complete & (self._segments.counts > limit))
             rows = int(self._segments.counts[crowded].sum())
             if not len(crowded):
                 self._rough_slack = slack
-            elif rows > MOST_ROUGH and limit == slack and self._refinements < MOST_REFINEMENTS:
+            elif rows > MOST_ROUGH and not divided and self._refinements < MOST_REFINEMENTS:
                 self._refine_all()
-                limit = STILL_CROWDED * slack
+                limit, divided = STILL_CROWDED * slack, True
             else:  # no bin may stay crowded, because cells inside it would be cut to single steps
                 self._learn(crowded, 0)
         return self._segments.below(self._pool, steps)
@@ -209,7 +214,7 @@ class ScannedView:
 
     def _learn(self, wanted: Ints, questions: int) -> None:
         """Learn more about some segments: divide them, or fetch all their records."""
-        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._fetch_bins(wanted):
+        if np.count_nonzero(np.diff(wanted) > 1) >= MOST_RANGES and self._fetched_apart(wanted):
             return
         runs = self._segments.runs(wanted, MOST_RANGES)
         rows = int(self._segments.counts[self._segments.covered(runs)].sum())
@@ -233,11 +238,12 @@ class ScannedView:
     def _refine(self, runs: list[Run]) -> None:
         pieces = [self._piece(run) for run in runs]
         bins = Pieces.of([(piece.low, piece.high) for piece in pieces])
-        finer = self._segmented(self._numbers.count_bins(bins, [self._range(r) for r in runs]))
+        counted = self._numbers.count_bins(bins, [self._range(run) for run in runs])
+        nowhere = np.full(max(counted.bins, default=-1) + 1, -1)  # these are not bins of the map
+        finer = self._segmented(counted, Intervals(nowhere, nowhere))
         wholes = self._segments.joined(runs)
         same = wholes.filled_by(finer.low, finer.high, finer.counts)
         self._numbers.engine.require_same(same=same)
-        finer = finer._replace(bins=np.full_like(finer.bins, -1))  # they are not bins of the map
         self._segments = self._segments.replaced(self._segments.covered(runs), finer)
         self._refinements += 1
         self.scans += 1
@@ -245,7 +251,7 @@ class ScannedView:
     def _refine_all(self) -> None:
         """Divide the bins of the first scan, all alike, into about `FINE_BINS`."""
         times = max(2, FINE_BINS // len(self._segments.counts))
-        self._map = replace(self._map, bins=self._map.bins * times)
+        self._map = replace(self._map, bins=min(self._map.bins * times, int(MOST_CELLS)))
         counted = self._numbers.count_bins(self._map)
         finer = self._segmented(counted)
         same = counted.missing == self.missing and self._segments.agrees_with(finer)
@@ -254,15 +260,51 @@ class ScannedView:
         self._refinements += 1
         self.scans += 1
 
-    def _fetch_bins(self, wanted: Ints) -> bool:
-        """Fetch many segments that are far apart by their bins, if that is possible."""
-        bins = self._segments.bins[wanted]
-        rows = int(self._segments.counts[wanted].sum())
-        if rows > MOST_ROWS or (bins < 0).any():
+    def _divided(self, wanted: Ints, steps: Ints) -> bool:
+        """Count the records of segments on both sides of some steps, if fetching costs more."""
+        segments = self._segments
+        wanted = wanted[segments.last[wanted] > segments.first[wanted]]
+        if segments.counts[wanted].sum() <= FEW_ROWS or self._refinements == MOST_REFINEMENTS:
             return False
-        covered = np.zeros(len(self._segments.counts), dtype=bool)
+        wholes = Intervals(segments.first[wanted], segments.last[wanted])
+        which, intervals = wholes.cut(self._cuts(steps))
+        if len(which):
+            counted = self._numbers.count_within(finely(self._map), intervals)
+            self._replace(wanted[which], self._segmented(counted, intervals))
+        return len(which) > 0
+
+    def _cuts(self, steps: Ints) -> Ints:
+        """The parts of bins around the records of each step, so that these are counted apart."""
+        grid = finest(self.grid)
+        if not isinstance(grid, (UniformGrid, FloatGrid)):
+            return np.empty(0, dtype=np.int64)
+        unit = float(measure(grid.kind) / self._numbers.tick)
+        below, at, above = (grid.numbers(steps + k).astype(np.float64) for k in (-1, 0, 1))
+        ends = np.concatenate([below + at, at + above]) / 2 * unit
+        cells = finely(self._map).places(ends)
+        return np.union1d(cells, cells + 1)
+
+    def _replace(self, wanted: Ints, finer: Segments) -> None:
+        """Put finer segments in the place of others."""
+        gone = np.zeros(len(self._segments.counts), dtype=bool)
+        gone[wanted] = True
+        wholes = Segments._make(array[gone] for array in self._segments)
+        same = wholes.filled_by(finer.low, finer.high, finer.counts)
+        self._numbers.engine.require_same(same=same)
+        self._segments = self._segments.replaced(gone, finer)
+        self._refinements += 1
+        self.scans += 1
+
+    def _fetched_apart(self, wanted: Ints) -> bool:
+        """Fetch segments that are far apart, if they are parts of bins and hold few records."""
+        segments = self._segments
+        rows = int(segments.counts[wanted].sum())
+        if rows > MOST_ROWS or (segments.first[wanted] < 0).any():
+            return False
+        intervals = Intervals(segments.first[wanted], segments.last[wanted])
+        covered = np.zeros(len(segments.counts), dtype=bool)
         covered[wanted] = True
-        self._keep(covered, self._numbers.fetch_bins(self._map, bins))
+        self._keep(covered, self._numbers.fetch_within(finely(self._map), intervals))
         return True
 
     def _fetch(self, runs: list[Run]) -> None:
@@ -279,15 +321,20 @@ class ScannedView:
         self._segments = self._segments._replace(fetched=self._segments.fetched | covered)
         self.scans += 1
 
-    def _segmented(self, bins: Counts) -> Segments:
+    def _segmented(self, bins: Counts, intervals: Intervals | None = None) -> Segments:
         arrays = (self._numbers.array(bins.low), self._numbers.array(bins.high))
         numbers = (self._as_numbers(arrays[0]), self._as_numbers(arrays[1]))
+        if intervals is None:
+            each = finely(self._map).parts
+            own = bins.bins * each, (bins.bins + 1) * each - 1
+        else:
+            own = intervals.first[bins.bins], intervals.last[bins.bins]
         return Segments.of(
             (_objects(bins.low), _objects(bins.high)),
             numbers,
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
             bins.counts,
-            bins.bins,
+            own,
         )
 
     def _as_numbers(self, values: NDArray[Any]) -> NDArray[Any]:

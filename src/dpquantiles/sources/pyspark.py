@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    LongType,
     StructField,
     StructType,
     TimestampType,
@@ -25,6 +26,8 @@ from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, TOGETHER
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
+
+SPARK_3 = pyspark.__version__.startswith("3.")
 
 MOST_PARTS = 16
 """The most partitions to shuffle bins into. All bins would fit in a single one."""
@@ -105,9 +108,12 @@ class Spark(QueryEngine):
         return nw.from_native(native.select(VALUE, bin_of))
 
     def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:
-        native = self.binned(numbers, frame, bins).to_native()
+        tallied = super().grouped(numbers, frame, bins)
+        return nw.from_native(in_few_parts(tallied.to_native()))
+
+    def tallied(self, frame: Any, name: str) -> Any:
         cells = (f"count(1) AS {COUNT}", f"min({VALUE}) AS {LOW}", f"max({VALUE}) AS {HIGH}")
-        return nw.from_native(in_few_parts(native.groupBy(BIN).agg(*map(F.expr, cells))))
+        return nw.from_native(frame.to_native().groupBy(name).agg(*map(F.expr, cells)))
 
     def is_derived(self, native: Any) -> bool:
         """Rows that the user has persisted stay as they are."""
@@ -133,12 +139,13 @@ class Spark(QueryEngine):
         self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
     ) -> AbstractContextManager[Any]:
         session, count = native.sparkSession, len(next(iter(columns.values())))
-        if int(pyspark.__version__.partition(".")[0]) >= 4:
+        if not SPARK_3:
             rows = nw.from_dict(columns, schema, backend="pyarrow").to_native()
             keys = session.createDataFrame(rows)
-        else:  # Spark 3 takes no tables of Arrow
+        else:  # it takes no tables of Arrow
             own = {field.name: field for field in native.schema}
-            fields = [own.get(name, StructField(name, IntegerType())) for name in columns]
+            whole = {nw.Int64: LongType(), nw.Int32: IntegerType()}
+            fields = [own.get(name) or StructField(name, whole[schema[name]]) for name in columns]
             listed = list(zip(*columns.values(), strict=True))
             keys = session.createDataFrame(listed, StructType(fields))
         return nullcontext(F.broadcast(keys) if count <= MOST_BROADCAST else keys)
@@ -171,7 +178,8 @@ def in_few_parts(query: Any) -> Any:
         parts = min(MOST_PARTS, session.sparkContext.defaultParallelism)
         copy.conf().set("spark.sql.shuffle.partitions", str(parts))
         analyzed = query._jdf.queryExecution().analyzed()
-        copied = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, analyzed)
+        sql = session._jvm.org.apache.spark.sql
+        copied = (sql if SPARK_3 else sql.classic).Dataset.ofRows(copy, analyzed)
         exchanges = copied.queryExecution().executedPlan().toString().count("Exchange")
     except Exception:  # these are internals of Spark, and the query also runs without them
         return query

@@ -26,8 +26,10 @@ class Segments(NamedTuple):
     counts: Ints
     fetched: NDArray[np.bool_]
     """Whether all records of the segment were fetched."""
-    bins: Ints
-    """The bin that holds these records and no others; -1 where there is none."""
+    first: Ints
+    """The first part of a bin that holds these records and no others; -1 where there is none."""
+    last: Ints
+    """The last such part of the same bin."""
 
     @classmethod
     def of(
@@ -36,11 +38,11 @@ class Segments(NamedTuple):
         numbers: tuple[NDArray[Any], NDArray[Any]],
         steps: tuple[Ints, Ints],
         counts: Ints,
-        bins: Ints,
+        own: tuple[Ints, Ints],
     ) -> "Segments":
-        """Segments from bins in any order. Bins whose numbers overlap become one segment."""
+        """Segments from bins or parts of them, in any order. Those that overlap become one."""
         order = np.lexsort((numbers[1], numbers[0]))
-        least, greatest, low, high, count, bins = (a[order] for a in (*ends, *steps, counts, bins))
+        least, greatest, low, high, count = (array[order] for array in (*ends, *steps, counts))
         bottom, top = numbers[0][order], numbers[1][order]
         reached = np.maximum.accumulate(top)
         apart = np.ones(len(top), dtype=bool)
@@ -50,11 +52,11 @@ class Segments(NamedTuple):
         if (sizes > 1).any():  # the segment ends where the highest of its bins ends
             parts = np.split(top, starts[1:])[: len(starts)]
             highest = starts + np.array([np.argmax(part) for part in parts], dtype=np.int64)
-        alone = np.where(sizes == 1, bins[starts], -1)
+        alone = (np.where(sizes == 1, part[order][starts], -1) for part in own)
         sums = np.add.reduceat(count, starts) if len(top) else count
         fetched = np.zeros(len(starts), dtype=bool)
         ends_found = (least[starts], greatest[highest], low[starts], high[highest])
-        return cls(*ends_found, sums, fetched, alone)
+        return cls(*ends_found, sums, fetched, *alone)
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -123,6 +125,7 @@ class Segments(NamedTuple):
             self.high[last],
             before[last + 1] - before[first],
             self.fetched[first],
+            np.full(len(first), -1),
             np.full(len(first), -1),
         )
 
