@@ -14,7 +14,7 @@ SPARK_3 := build/spark-3
 CONNECT := build/spark-connect
 PEERS := build/peers-venv
 
-.PHONY: demo studio docs test test-slow test-modin test-spark lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units figures \
+.PHONY: demo studio docs test test-slow test-modin test-spark lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units scale-table figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
@@ -75,6 +75,10 @@ bench-sources: $(DEVELOPMENT)
 
 bench-units: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.units --output build/bench/units.json
+
+# How a release grows with the table, from a million to a hundred million rows.
+scale-table: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.sources --only growth --engines duckdb polars --page docs/scale.md
 
 figures: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.accuracy --figure docs/images/accuracy.svg

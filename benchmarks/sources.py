@@ -9,7 +9,7 @@ scans, the values that it fetched, its processor time and its peak memory over t
 release. DuckDB and Polars do so also for a tenth of the rows, and for `--large` rows, which shows
 how all this grows; `--large 0` leaves it out. Seconds differ between machines and ratios much less,
 so the targets are ratios; a missed target is reported, and the exit code stays 0. `--only growth`
-leaves out everything but the fresh processes.
+leaves out everything but the fresh processes; `make scale-table` puts those into docs/scale.md.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dpquantiles as dpq
+from experiments.marked import put
 
 COLUMN = "salary"
 EPSILON = 1.0
@@ -193,7 +194,7 @@ def measure(names: list[str], path: Path, rows: int) -> Iterator[Row]:
 
 
 def child(engine: str, path: Path, m: int) -> None:
-    """In a fresh process: print scans, fetched values, processor time and memory."""
+    """In a fresh process: print scans, fetched values, memory, and seconds of ours and theirs."""
     from dpquantiles.sources.columns import Numbers
 
     scans: list[int] = []
@@ -210,11 +211,11 @@ def child(engine: str, path: Path, m: int) -> None:
 
     for name in ("count_bins", "occupied_bins", "fetch", "count_within", "fetch_within"):
         counted(name)
-    opened = ENGINES[engine](path).open()
-    before, start = _memory("VmRSS"), time.process_time()
-    dpq.quantiles(opened, quantiles(m), column=COLUMN, epsilon=EPSILON)
-    busy = time.process_time() - start
-    print(json.dumps([len(scans), sum(scans), busy, _memory("VmHWM") - before]))
+    opened, q = ENGINES[engine](path), quantiles(m)
+    table, before, start = opened.open(), _memory("VmRSS"), time.process_time()
+    ours = seconds(lambda: dpq.quantiles(table, q, column=COLUMN, epsilon=EPSILON))
+    busy, peak = time.process_time() - start, _memory("VmHWM") - before
+    print(json.dumps([len(scans), sum(scans), busy, peak, ours, seconds(lambda: opened.own(q))]))
 
 
 def _memory(name: str) -> int:
@@ -223,21 +224,33 @@ def _memory(name: str) -> int:
     return int(status.split(f"{name}:")[1].split()[0]) * 1024
 
 
-def footprint(engine: str, path: Path, rows: int, m: int) -> dict[str, object]:
+def footprint(engine: str, path: Path, rows: int, m: int) -> dict[str, Any]:
     """The scans, the fetched values and the memory of one release."""
     code = (
         f"from benchmarks.sources import child, Path; child({engine!r}, Path({str(path)!r}), {m})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    scans, values, busy, peak = json.loads(done.stdout.splitlines()[-1])
+    scans, values, busy, peak, ours, own = json.loads(done.stdout.splitlines()[-1])
     met = "met" if scans <= MOST_SCANS and peak <= MOST_BYTES else "MISSED"
     told = f"{scans} scans, {values:,} values, {busy:.1f} s of a processor, {peak / 1e6:.0f} MB"
     print(f"{met:<7} {engine:<7} n={rows:.0e} m={m:<3} {told}", flush=True)
     public = {"engine": engine, "rows": rows, "m": m}
-    return {**public, "scans": scans, "values": values, "processor": busy, "peak": peak}
+    found = {"scans": scans, "values": values, "processor": busy, "peak": peak}
+    return {**public, **found, "seconds": ours, "own": own}
 
 
-def growth(names: list[str], folder: Path, sizes: list[int]) -> list[dict[str, object]]:
+def growth_table(steps: list[dict[str, Any]]) -> Iterator[str]:
+    """All footprints as a table of Markdown."""
+    yield "| Engine | Rows | m | Scans | Values fetched | Memory | Seconds | Over its own |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for step in sorted(steps, key=lambda step: (step["engine"], step["m"], step["rows"])):
+        cells = (f"{step['rows']:,}", step["m"], step["scans"], f"{step['values']:,}")
+        memory, ratio = f"{step['peak'] / 1e6:.0f} MB", f"{step['seconds'] / step['own']:.1f}"
+        told = (step["engine"], *cells, memory, f"{step['seconds']:.1f}", ratio)
+        yield f"| {' | '.join(map(str, told))} |"
+
+
+def growth(names: list[str], folder: Path, sizes: list[int]) -> list[dict[str, Any]]:
     """The footprints of all counts, for some engines and sizes."""
     steps = []
     for rows in sizes:
@@ -255,6 +268,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--only", choices=["growth"])
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--page", type=Path, help="put the table of growth into this page")
     options = parser.parse_args()
     everything = options.only is None
     # The memory of Spark is that of Java, in a process apart.
@@ -268,6 +282,8 @@ def main() -> None:
         if options.large:
             grown = [name for name in here if name in GROWN]
             steps += growth(grown, folder, [options.rows // 10, options.large])
+    if options.page:
+        put(options.page, "growth", growth_table(steps))
     if options.output:
         options.output.parent.mkdir(parents=True, exist_ok=True)
         report = {
