@@ -163,6 +163,14 @@ def test_on_a_family_tied_records_get_a_joint_exp(
     assert getattr(taken, "cut_share", None) == cut_share
 
 
+def test_few_of_all_whole_numbers_are_not_cut_by_a_recursive_joint_exp() -> None:
+    """Its nodes would look for a thousand records among 2**63 points, and miss them."""
+    mechanism = pure(5.0, q=evenly(60))
+    for size, whole in ((2400, "adaptive_tree"), (3000, "recursive_joint_exp")):
+        taken = [mechanism.chosen(grid, lumpy=False, size=size).name for grid in FAMILIES]
+        assert taken == [whole, "recursive_joint_exp"]
+
+
 def test_ties_and_rounding_are_told_from_smooth_records_on_a_family() -> None:
     """Clusters are no ties. The step of the ties is found by the JointExp that they lead to."""
     mechanism = pure(1.0, q=evenly(29))

@@ -2,19 +2,19 @@
 
 JointExp is the most accurate mechanism for some dozens of quantiles of smooth data. But where
 records are tied or clustered, its answers tend to fall into the gaps; those of trees do not. On a
-family of grids it is the other way round: a JointExp finds the step that tied records follow, and
-a tree does not. A cheap test tells the two kinds of data apart:
+family of grids it is the other way round for some dozens of quantiles: a JointExp finds the step
+that tied records follow, and a tree does not. A cheap test tells the two kinds of data apart:
 
     lumps     the grid is cut into parts, some thousand per record, and o of them contain records.
-              For few quantiles of very many records, for whole numbers without bounds, and on a
-              family, every grid point is a part.
-              o + z < n / l,  P[z] proportional to exp(-a |z|),  l = LUMP, or TIED on a family  (1)
+              For few quantiles of very many records, for whole numbers without bounds, and
+              where ties are looked for, every grid point is a part.
+              o + z < n / l,  P[z] proportional to exp(-a |z|),  l = TIED for ties, else LUMP    (1)
 
 Adding or removing a record changes o by at most one, and so does a swap. Far from
 n / l, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
-    joint_exp for few quantiles if (1) is true, on a family
+    joint_exp for some dozens if (1) is true on a family
     adaptive_tree otherwise                                                                    (2)
 
 On coarse grids, where records always share points, there is no test, and (1) counts as true. A tree
@@ -43,8 +43,8 @@ SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 """The shares of a budget for a rough number of records, if it must be bought, and for (1)."""
 
 FINENESS, LUMP, TIED = 2**12, 8, 2
-"""The number of parts per record, and of records per occupied part in lumpy data; on a family of
-grids, of records per value in tied data."""
+"""The number of parts per record, and of records per occupied part in lumpy data, or per value in
+tied data."""
 
 CERTAIN = 64
 """Where noise would have to be this many times its scale to decide about (1), parts are not counted
@@ -63,6 +63,10 @@ number of quantiles, and that of a tree with its number of cells."""
 CROWDED, CROWDED_ROOT = 70, 0.45
 """JointExp needs this much `strength` per quantile. With little strength, it still answers this
 many times the root of the strength."""
+
+WHOLE_CROWDED = 220
+"""RecursiveJointExp needs this much `strength` per quantile among all whole numbers, of which next
+to none are near the records. With less, it loses its way."""
 
 TIED_CROWDED, MOST_TIED = 20, 44
 """On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
@@ -121,10 +125,9 @@ class Fitted(Mechanism):
     def chosen(self, grid: Grid, *, lumpy: bool, size: int) -> Mechanism:
         """The mechanism (2), for a public number of records."""
         stages = self.stages(grid.size)
-        if len(self.q) <= self._most_joint(grid, lumpy, size):
-            alone = lumpy or len(self.q) <= MOST_JOINT
-            family = JointExp if alone else RecursiveJointExp
-            joint = family(q=self.q, budget=stages.answers, size=self.size)
+        kind = self._joint_for(grid, lumpy, size)
+        if kind is not None:
+            joint = kind(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
         stated = self.size if stages.size is None else size
@@ -134,23 +137,32 @@ class Fitted(Mechanism):
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
         return replace(tree, cells=round(min(wanted, CELLS)))
 
-    def _most_joint(self, grid: Grid, lumpy: bool, size: int) -> float:
-        """For how many quantiles a JointExp is used."""
-        if not lumpy:
-            return few(size, self.budget)
-        return few_tied(size, self.budget) if isinstance(grid, GridFamily) else 0
+    def _joint_for(
+        self, grid: Grid, lumpy: bool, size: int
+    ) -> type[JointExp] | type[RecursiveJointExp] | None:
+        """The kind of JointExp that fits, if one does."""
+        if lumpy:
+            return JointExp if self.seeks_ties(grid, size) else None
+        if not self._few(size):
+            return None
+        if len(self.q) <= MOST_JOINT:
+            return JointExp
+        crowded = strength(size, self.budget) < WHOLE_CROWDED * len(self.q)
+        return None if crowded and _all_whole_numbers(grid) else RecursiveJointExp
+
+    def seeks_ties(self, grid: Grid, size: int) -> bool:
+        """Whether tied records, and no other lumps, are looked for: a JointExp finds their step."""
+        return isinstance(grid, GridFamily) and len(self.q) <= few_tied(size, self.budget)
 
     def part_of(self, grid: Grid, size: int) -> int:
         """The length of the parts of (1) in steps.
 
         Of all whole numbers next to none are near the records, so each is a part. So is each value
-        of a family, where ties matter.
+        where ties are looked for.
         """
-        if isinstance(grid, GridFamily):
+        if self.seeks_ties(grid, size):
             return 1
-        base = open_base(grid)
-        whole = base is not None and base.integral
-        return 1 if whole else self.part_length(grid.size, size)
+        return 1 if _all_whole_numbers(grid) else self.part_length(grid.size, size)
 
     def part_length(self, points: int, size: int) -> int:
         """The same on a grid of so many points: a power of BRANCHING."""
@@ -159,10 +171,9 @@ class Fitted(Mechanism):
         fine = cells.height(FINENESS * max(1, size))
         return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
 
-    @staticmethod
-    def lump_of(grid: Grid) -> int:
+    def lump_of(self, grid: Grid, size: int) -> int:
         """How many records per occupied part there are in lumpy data: l of (1)."""
-        return TIED if isinstance(grid, GridFamily) else LUMP
+        return TIED if self.seeks_ties(grid, size) else LUMP
 
     @staticmethod
     def _limits(size: int, lump: int, count: PrivateCount) -> Limits:
@@ -188,7 +199,7 @@ class Fitted(Mechanism):
         lumpy = True
         if stages.lumps is not None:
             count = PrivateCount(budget=stages.lumps)
-            part, lump = self.part_of(view.grid, size), self.lump_of(view.grid)
+            part, lump = self.part_of(view.grid, size), self.lump_of(view.grid, size)
             parts = occupied(view, part, self._limits(size, lump, count))
             lumpy = lump * count.draw(parts, bits) < size
         chosen = self.chosen(view.grid, lumpy=lumpy, size=size)
@@ -204,6 +215,12 @@ class Fitted(Mechanism):
             guarantee=release.guarantee and self.guarantee,
             provenance=provenance,
         )
+
+
+def _all_whole_numbers(grid: Grid) -> bool:
+    """Whether nobody has bounded whole numbers."""
+    base = open_base(grid)
+    return base is not None and base.integral
 
 
 def rate_per_record(budget: Guarantee) -> float:

@@ -160,7 +160,7 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     if paid is not None:
         noise = _laplaces(_generator(view), paid.noise_rate, draws)
         parts = view.occupied(mechanism.part_of(view.grid, view.n))
-        lump = mechanism.lump_of(view.grid)
+        lump = mechanism.lump_of(view.grid, view.n)
         lumpy = int(np.count_nonzero(lump * (parts + noise) < view.n))
     simulations: dict[type, Simulation] = {
         JointExp: joint_exp,

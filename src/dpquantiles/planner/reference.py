@@ -35,6 +35,8 @@ CLUSTER_WIDTH = 2.0**-22
 """The width of a cluster as a share of the grid: about a thousand of the 32-bit integers."""
 
 TIES = 80
+LEAST_STEP = 1e-9
+"""Rounded records follow a step of at least this."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 SPREAD = 0.5
@@ -272,14 +274,20 @@ def _with_few_digits(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]
 
 
 def _rounded(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """The same ties on multiples of the largest power of ten that keeps them apart."""
+    """The same ties on multiples of the largest power of ten that keeps them apart.
+
+    If they lie close together and far out, they stay where they are.
+    """
     base = finest(grid)
     if not isinstance(base, FloatGrid):
         return pieces
     numbers = base.numbers(np.array([piece.first for piece in pieces])).astype(np.float64)
-    places = math.floor(math.log10(max(1e-300, np.diff(numbers).min(initial=math.inf))))
-    step = 10.0 ** min(places, 300)
-    rounded = np.rint(numbers / step) * step if places >= 0 else np.round(numbers, -places)
+    apart = float(np.diff(numbers).min(initial=math.inf))
+    if not LEAST_STEP <= apart < math.inf:
+        return pieces
+    places = math.floor(math.log10(apart))
+    step = 10.0 ** abs(places)
+    rounded = np.rint(numbers / step) * step if places >= 0 else np.rint(numbers * step) / step
     steps = base.encode(rounded).tolist()
     return tuple(piece._replace(first=step) for piece, step in zip(pieces, steps, strict=True))
 
