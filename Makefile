@@ -14,7 +14,7 @@ SPARK_3 := build/spark-3
 CONNECT := build/spark-connect
 PEERS := build/peers-venv
 
-.PHONY: demo studio docs test test-slow test-modin test-spark lint fuzz mutants bench bench-cliffs bench-groups bench-sources scale-table figures \
+.PHONY: demo studio docs test test-slow test-modin test-spark lint fuzz mutants bench bench-cliffs bench-groups bench-sources bench-units scale-table figures \
 	accuracy-table small-data peers peers-quick choice-table planning-table interval-coverage hostile-intervals paper paper-quick \
 	clean
 
@@ -72,6 +72,9 @@ bench-groups: $(DEVELOPMENT)
 
 bench-sources: $(DEVELOPMENT)
 	$(BIN)/python -m benchmarks.sources --output build/bench/sources.json
+
+bench-units: $(DEVELOPMENT)
+	$(BIN)/python -m benchmarks.units --output build/bench/units.json
 
 # How a release grows with the table, from a million to a hundred million rows.
 scale-table: $(DEVELOPMENT)

@@ -2,18 +2,19 @@
 
     python -m experiments.choice_table [--output src/dpquantiles/planner/choice.json] [--kept]
                                        [--rows build/choice/rows.jsonl]
-                                       [--again fitted,adaptive_tree --grids float,integers]
+                                       [--again fitted --grids float,integers --data rounded]
 
 About two hours of one core. Draws are seeded: the same code gives the same table. Rows
 are kept as JSON lines, so that a run that was cut off goes on where it stopped. With --kept only
 the section of `docs/planning.md` is written, from the table that is there. With --again only these
-mechanisms are measured on these grids, in place of their rows in the table that is there.
+mechanisms are measured on these grids and data, in place of their rows in the table that is there.
 """
 
 import argparse
 import itertools
 import json
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,15 @@ from dpquantiles.planner.tables import (
     CANDIDATES,
     COUNTS,
     DATA,
+    FAMILIES,
     GRIDS,
-    MEASURED,
     SIZES,
     STRONG,
     STRONG_DATA,
     TREES,
     error,
     grid_name,
+    measured_on,
 )
 from dpquantiles.privacy import PureDP
 
@@ -52,6 +54,8 @@ HOPELESS, SLOW = 3.0, 9.0
 """joint_exp is not measured for more quantiles once it is so many times worse than a tree; and not
 for a thousand once it is worse, or off by so many ranks, and slow."""
 
+MOST_ON_FAMILY = 44
+"""joint_exp is not measured for more quantiles on a family of grids: it would be too slow."""
 
 SPREAD = 0.1
 """Of grids with bounds; without them it is that of `reference`."""
@@ -104,9 +108,10 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
     for m in COUNTS:
         last = list(found.values())[-1] if found else 0.0
         worst = min(tree, SLOW) + 1 if m == THOUSAND else HOPELESS * tree + 1
+        too_many = grid in FAMILIES and m > MOST_ON_FAMILY
         if name in TREES and m in TREE_TWINS:
             found[m] = found[TREE_TWINS[m]]
-        elif name == "joint_exp" and (last is None or last > worst):
+        elif name == "joint_exp" and (last is None or last > worst or too_many):
             found[m] = None
         elif name == "joint_exp" and m in TWINS:
             found[m] = found[TWINS[m]]
@@ -116,23 +121,36 @@ def row(name: str, grid: str, data: str, n: int, tree: float) -> Row:
 
 
 Case = tuple[str, str, int]
-STANDS_FOR: dict[Case, Case] = {("integers", "tied", 1_000_000): ("integers", "tied", 100_000)}
+STANDS_FOR: dict[Case, Case] = {
+    (grid, data, 1_000_000): (grid, data, 100_000)
+    for grid, data in (("integers", "tied"), ("integers", "rounded"), ("float", "rounded"))
+}
 """Rows that would take hours, and those that stand for them."""
+
+
+def all_cases() -> Iterator[Case]:
+    """Every grid, kind of data and size."""
+    for grid, n in itertools.product(GRIDS, SIZES):
+        yield from ((grid, data, n) for data in measured_on(grid))
 
 
 def rows_of(case: Case) -> dict[str, Row]:
     """The rows of all mechanisms for one grid, kind of data and size."""
     grid, data, n = case
-    tree = min(measured(name, grid, data, n, MANY, 4) for name in TREES)
+    tree = good_tree(grid, data, n)
     return {name: row(name, grid, data, n, tree) for name in CANDIDATES}
+
+
+def good_tree(grid: str, data: str, n: int) -> float:
+    """The error of a good tree."""
+    return min(measured(name, grid, data, n, MANY, 4) for name in TREES)
 
 
 def run(path: Path) -> dict[Case, dict[str, Row]]:
     """Measure what is missing, in parallel, and keep each row as soon as it is there."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     found = {(grid, data, n): rows for (grid, data, n), rows in map(json.loads, lines)}
-    cases = itertools.product(GRIDS, MEASURED, SIZES)
-    missing = [case for case in cases if case not in found and case not in STANDS_FOR]
+    missing = [case for case in all_cases() if case not in found and case not in STANDS_FOR]
     path.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
         started = {pool.submit(rows_of, case): case for case in missing}
@@ -147,19 +165,20 @@ def run(path: Path) -> dict[Case, dict[str, Row]]:
 
 
 def run_again(
-    path: Path, names: list[str], grids: list[str], errors: dict[str, Any]
+    path: Path, names: list[str], grids: list[str], kinds: list[str], errors: dict[str, Any]
 ) -> dict[str, Any]:
-    """The same table with new rows of some mechanisms on some grids; rows are kept, too."""
+    """The same table with some new rows, which are kept, too."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     found = {tuple(case): row for case, row in map(json.loads, lines)}
     cases = [
         case
-        for case in itertools.product(names, grids, MEASURED, SIZES)
+        for case in ((name, *case) for name, case in itertools.product(names, all_cases()))
+        if case[1] in grids and case[2] in kinds
         if case not in found and case[1:] not in STANDS_FOR
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(PROCESSES) as pool, path.open("a", encoding="utf-8") as kept:
-        started = {pool.submit(row, *case, 1e9): case for case in cases}
+        started = {pool.submit(row, *case, good_tree(*case[1:])): case for case in cases}
         for done, future in enumerate(as_completed(started), start=1):
             case = started[future]
             found[case] = future.result()
@@ -167,11 +186,11 @@ def run_again(
             kept.flush()
             print(f"\r{done} of {len(cases)} rows", end="", file=sys.stderr, flush=True)
     for (name, grid, data, n), new in found.items():
-        errors[grid][data][name][SIZES.index(n)] = new
-    for one, other in STANDS_FOR.items():
-        for name in names:
-            rows = errors[one[0]][one[1]][name]
-            rows[SIZES.index(one[2])] = rows[SIZES.index(other[2])]
+        rows = errors[grid].setdefault(data, {}).setdefault(name, [None] * len(SIZES))
+        rows[SIZES.index(n)] = new
+    for (grid, data, n), (*_, other) in STANDS_FOR.items():
+        for rows in errors[grid].get(data, {}).values():
+            rows[SIZES.index(n)] = rows[SIZES.index(other)]
     return errors
 
 
@@ -182,7 +201,7 @@ def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
     return {
         grid: {
             data: {name: [found[grid, data, n][name] for n in SIZES] for name in CANDIDATES}
-            for data in MEASURED
+            for data in measured_on(grid)
         }
         for grid in GRIDS
     }
@@ -190,14 +209,13 @@ def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
 
 def ratios(grid: Grid, epsilon: float) -> list[str]:
     """What auto takes, and how far it is from the best of the table on every kind of data."""
-    lines = [
-        "| records | quantiles | auto takes | smooth | clustered | tied |",
-        "|---" * 6 + "|",
-    ]
+    kinds = [data for data in measured_on(grid_name(grid)) if data in DATA]
+    head = ["records", "quantiles", "auto takes", *kinds]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for n, m in itertools.product((1000, 20_000, 100_000), (1, 9, 29, 60, 100, 255)):
         taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism
         cells = []
-        for data in DATA:
+        for data in kinds:
             found = {
                 name: error(name, grid_name(grid), data, n * epsilon, m) for name in CANDIDATES
             }
@@ -221,11 +239,15 @@ def main() -> None:
     parser.add_argument("--kept", action="store_true", help="only the page, from the kept table")
     parser.add_argument("--again", help="only these mechanisms, in place of their rows")
     parser.add_argument("--grids", default=",".join(GRIDS), help="with --again: these grids")
+    kinds = ",".join((*DATA, STRONG_DATA))
+    parser.add_argument("--data", default=kinds, help="with --again: these kinds of data")
     options = parser.parse_args()
     if options.again:
         errors = json.loads(options.output.read_text("utf-8"))["errors"]
-        names, grids = options.again.split(","), options.grids.split(",")
-        errors = run_again(options.rows, names, grids, errors)
+        names, grids, kinds = (
+            text.split(",") for text in (options.again, options.grids, options.data)
+        )
+        errors = run_again(options.rows, names, grids, kinds, errors)
         plain = {"sizes": SIZES, "counts": COUNTS, "errors": errors}
         options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
     elif not options.kept:

@@ -1,6 +1,7 @@
 """Releases say what their grid rounds and clamps of the column's type, whatever the records are."""
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -130,8 +131,11 @@ def test_groups_units_and_descriptions_say_it() -> None:
     groups = dpq.quantiles(table(), 0.5, column="x", by="g", keys=["a", "b"], epsilon=1)
     assert_said(groups, [BITS, UINT64])
     assert_said(groups["a"], [BITS, UINT64])
-    assert BITS in " ".join(releases.text(groups, 10**6).split())
-    assert BITS in groups._repr_html_()
+    assert UINT64 in " ".join(releases.text(groups, 10**6).split())
+    assert UINT64 in groups._repr_html_()
+    huge = replace(groups, values=((2**60,), (1,)))
+    assert BITS in " ".join(releases.text(huge, 10**6).split())
+    assert BITS in huge._repr_html_()
     units = dpq.median(table(), column="x", unit="p", epsilon=1)
     assert_said(units, [BITS, UINT64])
     import polars as pl
@@ -140,11 +144,17 @@ def test_groups_units_and_descriptions_say_it() -> None:
         described = dpq.describe(data, ["x", "p"], epsilon=1, bounds={"p": (0, 500)})
         assert_said(described["x"], [BITS, UINT64])
         assert_said(described["p"], [])
-        assert f"x: {BITS}" in described._repr_html_()
+        assert UINT64 in described._repr_html_()
+        large = replace(described["x"], values=(2**60,) * len(described["x"]))
+        shown = replace(described, releases={**described.releases, "x": large})
+        assert f"x: {BITS}" in shown._repr_html_()
 
 
 def test_text_html_and_json_say_it() -> None:
     release = dpq.median(np.arange(9, dtype=np.uint64), epsilon=1)
-    assert " ".join(said(release)) in " ".join(releases.text(release).split())
-    assert BITS in release._repr_html_()
+    for answer, start in ((4, UINT64), (2**60, BITS)):  # rounding matters to huge answers alone
+        shown = replace(release, values=(answer,))
+        assert start in " ".join(releases.text(shown).split())
+        assert start in shown._repr_html_()
+        assert (BITS in shown._repr_html_()) == (answer > 2**53)
     assert said(dpq.Release.from_json(release.to_json())) == said(release)

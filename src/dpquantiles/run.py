@@ -73,6 +73,11 @@ def _library(job: Job, opened: Opened) -> str | None:
     """The library for frames of the result: that of the table, or of a column by itself."""
     if opened.table is not None:
         return backend_of(opened.table)
+    return _own_library(job)
+
+
+def _own_library(job: Job) -> str | None:
+    """The library of data that are an object of one."""
     name = type(job.data).__module__.partition(".")[0]
     return name if name in BACKENDS else None
 
@@ -168,7 +173,7 @@ def _read_and_draw(job: Job, opened: Opened, grouping: Grouping | None) -> Made:
     ((_, column),) = columns.items()
     release = by_group.draw(job, grouping, typed.table, *column)
     provenance = {**release.provenance, "missing": column.stated_missing}
-    return replace(release, provenance=provenance)
+    return replace(release, provenance={**_named(job, job.columns[0]), **provenance})
 
 
 def _draw_columns(
@@ -223,10 +228,20 @@ def _draw(
     )
 
 
+def _named(job: Job, column: str | None) -> dict[str, object]:
+    """The name of a column for the provenance; a series has one of its own."""
+    is_series = column is None and _own_library(job) is not None
+    name = getattr(job.data, "name", None) if is_series else column
+    return {"column": name} if isinstance(name, str) and name else {}
+
+
 def _state(job: Job, drawn: Mapping[Any, _Drawn]) -> Release | Description:
     """What was drawn, with what it promises at the budget that was asked for."""
     promise = job.promise(guarantee for _, guarantee in drawn.values())
-    releases = {name: release for name, (release, _) in drawn.items()}
+    releases = {
+        name: replace(release, provenance={**_named(job, name), **release.provenance})
+        for name, (release, _) in drawn.items()
+    }
     private = all(release.guarantee is not None for release in releases.values())
     if job.describes:
         share = promise.divided(len(releases)) if private else None

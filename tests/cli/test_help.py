@@ -53,3 +53,8 @@ def test_mechanisms_are_listed_in_words(run: Command) -> None:
     listed = json.loads(run("mechanisms", "--format", "json").out)
     assert [one["name"] for one in listed] == list(MECHANISMS)
     assert all(one["cost"] for one in listed)
+
+
+@pytest.mark.parametrize("command", [[], ["release"], ["plan"], ["ledger"], ["ledger", "create"]])
+def test_flags_have_no_type(command: list[str], run: Command) -> None:
+    assert "<bool>" not in run(*command, "--help").out

@@ -48,7 +48,7 @@ def test_one_release_in_every_format(ask: Command, run: Command, tmp_path: Path)
     assert text["html"].read_text("utf-8").startswith("<!DOCTYPE html>")
     assert "differential privacy" in text["html"].read_text("utf-8")
     ElementTree.fromstring(text["svg"].read_text("utf-8"))
-    assert text["txt"].read_text("utf-8").split()[:4] == ["q", "value", "lower", "upper"]
+    assert text["txt"].read_text("utf-8").split()[:4] == ["q", "change", "lower", "upper"]
     for ending in set(ENDINGS) - {"parquet"}:
         printed = run("show", text["json"], "--format", {"txt": "text"}.get(ending, ending)).out
         assert printed.strip("\n") == text[ending].read_text("utf-8").strip("\n")
@@ -218,6 +218,8 @@ def test_quiet_leaves_warnings_and_errors(run: Command, table: Path, tmp_path: P
     assert "note:" in loud.err
     assert "error:" in run("release", table, *ASK, "--quiet", "-o", "a.xlsx").err
     assert run("plan", "--size", 99, "-q", "0.5", "--rank-error", 0.1, "--quiet").err == ""
+    assert run("ledger", "create", tmp_path / "new.db", "-e", 1, "--quiet").err == ""
+    assert (tmp_path / "new.db").exists()
 
 
 def test_no_color_means_none(run: Command, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def test_text_on_a_terminal(run: Command, table: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(screen, "is_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     done = run("release", table, "-c", "change", "-q", "quartiles", "-e", 100)
-    assert done.out.splitlines()[1].split() == ["q", "value"]
+    assert done.out.splitlines()[1].split() == ["q", "change"]
     assert "differential privacy" in done.out
     assert "\x1b[3" not in done.out
 
@@ -232,7 +232,7 @@ def test_intervals(run: Command, table: Path) -> None:
     assert rows[0] == "q,value,lower,upper"
     assert len(rows[1].split(",")) == 4
     shown = run(*command, "--intervals-of", "population", "--format", "text").out
-    assert shown.split()[:4] == ["q", "value", "lower", "upper"]
+    assert shown.split()[:4] == ["q", "change", "lower", "upper"]
     assert "of the population" in shown
 
 

@@ -1,5 +1,6 @@
 """Fitted: the question, what it costs together with the answers, and what is taken."""
 
+import itertools
 import json
 import math
 import random
@@ -8,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles import require
 from dpquantiles.errors import DemandTooLarge
-from dpquantiles.grid import FloatGrid, family_of
+from dpquantiles.grid import FloatGrid, GridFamily, family_of
 from dpquantiles.kernels.cells import parts
-from dpquantiles.kinds import INTEGER
+from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
@@ -35,7 +37,7 @@ from tests.mechanisms.fitted_checks import (
     pure,
     run,
 )
-from tests.mechanisms.joint_exp_checks import view_of
+from tests.mechanisms.joint_exp_checks import neighbor_pairs, view_of
 
 Patch = pytest.MonkeyPatch
 
@@ -133,6 +135,70 @@ def test_what_is_taken_follows_public_numbers_and_the_question(
     taken = pure(1.0, q=evenly(m)).chosen(StepGrid(points), lumpy=lumpy, size=size)
     assert taken.name == name
     assert getattr(taken, "cut_share", None) == cut_share
+
+
+FAMILIES = [family_of(INTEGER, None, None), family_of(REAL, None, None)]
+
+
+@pytest.mark.parametrize("grid", FAMILIES)
+@pytest.mark.parametrize(
+    ("m", "lumpy", "size", "name", "cut_share"),
+    [
+        (9, False, 1000, "joint_exp", None),
+        (9, True, 1000, "joint_exp", None),
+        (29, False, 1000, "adaptive_tree", None),
+        (29, True, 1000, "joint_exp", None),
+        (44, True, 10**6, "joint_exp", None),
+        (45, True, 10**6, "adaptive_tree", 0.3),
+        (15, True, 300, "joint_exp", None),
+        (16, True, 300, "adaptive_tree", 0.3),
+        (29, False, 10**6, "recursive_joint_exp", None),
+    ],
+)
+def test_on_a_family_tied_records_get_a_joint_exp(
+    grid: GridFamily, m: int, lumpy: bool, size: int, name: str, cut_share: float | None
+) -> None:
+    taken = pure(1.0, q=evenly(m)).chosen(grid, lumpy=lumpy, size=size)
+    assert taken.name == name
+    assert getattr(taken, "cut_share", None) == cut_share
+
+
+def test_ties_and_rounding_are_told_from_smooth_records_on_a_family() -> None:
+    """Clusters are no ties. The step of the ties is found by the JointExp that they lead to."""
+    mechanism = pure(1.0, q=evenly(29))
+    for seed in range(5):
+        numbers = np.random.default_rng(seed)
+        normal = numbers.normal(400, 40, 1000)
+        clusters = numbers.choice([1.0, 300.0], 1000) + numbers.normal(0, 1e-6, 1000)
+        for data, taken in (
+            (normal, "adaptive_tree"),
+            (clusters, "adaptive_tree"),
+            (np.round(normal / 5) * 5, "joint_exp"),
+        ):
+            release = mechanism.release(dpq.ArrayView(data, FAMILIES[1]), random.Random(seed))
+            assert release.provenance["taken"] == taken
+    assert all(float(value) % 5 == 0 for value in release.values)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_on_a_family_neighbors_differ_by_one_value_and_nothing_else(
+    neighbors: str, monkeypatch: Patch
+) -> None:
+    """For the same noisy numbers they get the same mechanism, with the same budget."""
+    ask_on_small_grids(monkeypatch)
+    monkeypatch.setattr(fitted, "TIED_CROWDED", 1e-6)
+    grid = family_of(INTEGER, (0, 4), None)
+    mechanism, seen = pure(1.0, neighbors), set()
+    for pair in neighbor_pairs(neighbors, [1, 2, 3], 5):
+        views = [dpq.ArrayView(np.array(records, dtype=np.int64), grid) for records in pair]
+        for script in itertools.product(range(4), repeat=1 + (neighbors == "add-remove")):
+            one, other = (run(mechanism, view, script) for view in views)
+            assert (one.taken, one.told) == (other.taken, other.told)
+            for (number, price), (another, same) in zip(one.asked, other.asked, strict=True):
+                assert price == same
+                assert abs(number - another) <= 1
+            seen.add((one.taken.name, one.asked[-1][0] - other.asked[-1][0]))
+    assert {move for _, move in seen} >= {-1, 0}
 
 
 @pytest.mark.parametrize(

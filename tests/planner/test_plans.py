@@ -63,10 +63,20 @@ def test_the_table_has_what_was_asked_for() -> None:
     assert plan["auto"].mechanism == plan.chosen.mechanism
     known = {estimate.mechanism for estimate in plan.table} | set(plan.left_out)
     assert known == {n for n, m in MECHANISMS.items() if not m.profile.research_only}
-    assert "kind 'pure'" in plan.left_out["app_ind_exp"]
+    assert "budget of epsilon alone" in plan.left_out["app_ind_exp"]
     plain = json.loads(plan.to_json())
     assert plain["table"][0]["mechanism"] == plain["best"] == plan.best.mechanism
     assert "evenly spread over 0.473 of the bounds" in plain["assumption"]
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(1000, 0.01), (1000, 1.0), (10**6, 1.0)])
+def test_no_plan_waits_for_a_mechanism_that_nobody_would_take(size: int, epsilon: float) -> None:
+    """On a family, a draw of so many quantiles takes seconds to minutes."""
+    open_plan = dpq.plan(size=size, q="percentiles", epsilon=epsilon)
+    assert "too slow for 99 answers" in open_plan.left_out["joint_exp"]
+    assert open_plan.chosen.mechanism in {estimate.mechanism for estimate in open_plan.table}
+    few = dpq.plan(size=size, q="deciles", epsilon=epsilon)
+    assert "joint_exp" not in few.left_out
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Releases as plain text and as CSV."""
 
 import csv
+import datetime as dt
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,3 +180,23 @@ def test_hidden_groups_are_counted_wherever_groups_are_shown(count: int, said: s
         words = " ".join(form(shown).split())
         assert words.count("hidden") == (said is not None)
         assert said is None or said in words
+
+
+EXACT = "-9,007,199,254,740,992 to 9,007,199,254,740,992"
+ROUNDED = f"Values outside {EXACT} are rounded to 53 significant bits."
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (release([-26, 2**53]), False),
+        (release([-26, 2**53 + 2]), True),
+        (release([-(2**60), 5]), True),
+        (with_intervals([5, 2**60]), True),
+        (release([dt.datetime(2024, 1, 1)], "datetime"), True),
+    ],
+)
+def test_rounding_of_huge_numbers_is_said_beside_huge_answers(shown: Release, said: bool) -> None:
+    noted = replace(shown, provenance={"precision": [ROUNDED, "Another note."]})
+    assert (ROUNDED in " ".join(releases.text(noted).split())) == said
+    assert "Another note." in releases.text(noted)

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from dpquantiles.sources import units
+from dpquantiles.sources.duckdb import DuckDB
 from dpquantiles.sources.tables import Table, open_table
 from tests.sources.origins import in_duckdb, in_ibis, in_spark
 
@@ -80,22 +81,38 @@ def test_every_row_has_the_same_chance_over_all_keys(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_scan_sees_the_same_rows_whatever_their_order(engine: str) -> None:
+@pytest.mark.parametrize("k", [1, 2])
+def test_every_scan_sees_the_same_rows_whatever_their_order(engine: str, k: int) -> None:
     """Equal rows are numbered anew in every scan, and yet the same are kept."""
     table = people(VALUES["ties"], 50)
+    assert_same_in_any_order(table, engine, k)
+
+
+def assert_same_in_any_order(table: pa.Table, engine: str, k: int) -> None:
     mixed = table.take(random.Random(3).sample(range(len(table)), len(table)))
-    scans = [bounded(ENGINES[engine](rows), 2, 5).frame for rows in (table, table, mixed)]
+    scans = [bounded(ENGINES[engine](rows), k, 5).frame for rows in (table, table, mixed)]
     found = [Counter(scan.collect().rows()) for scan in scans]
     assert found[0] == found[1] == found[2]
-    assert found[0].total() == 100
+    assert found[0].total() == 50 * k
+
+
+@pytest.mark.parametrize("name", ["numbers", "floats"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_equal_hashes_of_different_rows_leave_nothing_to_the_order(
+    name: str, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if all rows have one hash, a unit's own rows alone determine which are kept."""
+    monkeypatch.setattr(DuckDB, "hash_cell", lambda *_: "7::UBIGINT")
+    assert_same_in_any_order(people(VALUES[name], 50), "duckdb", k)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_kept_rows_of_a_unit_do_not_depend_on_others(engine: str) -> None:
+@pytest.mark.parametrize("k", [1, 2])
+def test_kept_rows_of_a_unit_do_not_depend_on_others(engine: str, k: int) -> None:
     """Given the key, whatever other rows there are."""
     table = people(VALUES["ties"], 40)
-    alone = Counter(bounded(ENGINES[engine](table.slice(0, 6)), 2, 5).frame.collect().rows())
-    every = Counter(bounded(ENGINES[engine](table), 2, 5).frame.collect().rows())
+    alone = Counter(bounded(ENGINES[engine](table.slice(0, 6)), k, 5).frame.collect().rows())
+    every = Counter(bounded(ENGINES[engine](table), k, 5).frame.collect().rows())
     assert alone == Counter({row: n for row, n in every.items() if row[0] == 0})
 
 

@@ -170,6 +170,20 @@ def test_the_least_numbers_of_each_unit_are_those_of_a_sort(rows: int, highest: 
     assert not units.least_of_each(codes[:0], numbers[:0], rows).size
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
+@pytest.mark.parametrize("end", ["min", "max"])
+@pytest.mark.parametrize("apart", [1, 2**40])
+def test_codes_of_whole_numbers_tell_them_apart(dtype: Any, end: str, apart: int) -> None:
+    """Numbers close together are codes as they are, and others are sorted; up to the ends."""
+    info = np.iinfo(dtype)
+    steps = np.random.default_rng(1).integers(0, min(300, (info.max - info.min) // apart + 1), 400)
+    sign = 1 if end == "min" else -1
+    numbers = [getattr(info, end) + sign * apart * step for step in steps.tolist()]
+    codes = units._numbered(np.array(numbers, dtype=dtype)).tolist()
+    assert 0 <= min(codes) <= max(codes) < 400
+    assert len(set(codes)) == len(set(numbers)) == len(set(zip(codes, numbers, strict=True)))
+
+
 NAMES: dict[str, pl.Series] = {
     "whole numbers": pl.Series([7, 7, None, 2**53, 2**53 + 1, None, 7]),
     "real numbers": pl.Series([0.0, -0.0, float("nan"), -float("nan"), None, 1.5, 1.5]),

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -62,6 +62,17 @@ def _add_commands(app: typer.Typer) -> None:
     app.command()(audit)
 
 
+def _without_types(command: Any, parent: typer.Context | None = None) -> Any:
+    """A command whose help names no type for flags, which take no value."""
+    context = typer.Context(command, parent=parent, **command.context_settings)
+    for flag in (*command.params, command.get_help_option(context)):
+        if getattr(flag, "is_flag", False):
+            flag.metavar = ""
+    for part in getattr(command, "commands", {}).values():
+        _without_types(part, context)
+    return command
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
@@ -73,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     screen.accept_any_text()
     screen.hush(False)
     try:
-        code = get_command(_application(given)).main(
+        code = _without_types(get_command(_application(given))).main(
             args=_two_bounds(given) or ["--help"], prog_name="dpquantiles", standalone_mode=False
         )
     except (KeyboardInterrupt, typer.Abort):

@@ -49,8 +49,10 @@ def create(
     delta: options.Delta = None,
     rho: options.Rho = None,
     neighbors: options.NeighborsName = "swap",
+    quiet: options.Quiet = False,
 ) -> None:
     """Create a ledger with a budget for every data set."""
+    screen.hush(quiet)
     budget = written.budget(epsilon, delta, rho, neighbors)
     if file.exists():
         raise FileExistsError(f"'{file}' already exists; name another file")

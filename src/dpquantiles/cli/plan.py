@@ -33,7 +33,7 @@ Data = Annotated[
     option(
         "--data",
         "NAME",
-        "What records are assumed to be: even, smooth, clustered, tied.",
+        "What records are assumed to be: even, smooth, clustered, tied, rounded.",
         options.DATA,
         SHAPES,
     ),

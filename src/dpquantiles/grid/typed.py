@@ -39,6 +39,9 @@ from dpquantiles.kinds import (
 
 Ints = NDArray[np.int64]
 
+TO_DOUBLES = "are rounded to 53 significant bits."
+"""The end of the note on whole numbers beyond those that doubles hold."""
+
 
 def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
     """Check a grid that is given in place of bounds and resolution."""
@@ -189,7 +192,7 @@ class TypedGrid:
             yield f"{self._noun} are rounded {self._unit}{self._type('is finer')}."
         if kind.integral and isinstance(grid, FloatGrid) and self._passes(EXACT_INTEGERS):
             edge = self._shown(Fraction(EXACT_INTEGERS))
-            yield f"{self._noun} outside -{edge} to {edge} are rounded to 53 significant bits."
+            yield f"{self._noun} outside -{edge} to {edge} {TO_DOUBLES}"
         if not kind.integral and isinstance(grid, UniformGrid):
             yield f"{self._noun} are rounded to multiples of {float(grid.width):.3g}."
 

@@ -1,23 +1,25 @@
 """Fitted: test first whether the records lie in lumps, and use the mechanism that fits.
 
 JointExp is the most accurate mechanism for some dozens of quantiles of smooth data. But where
-records are tied or clustered, its answers tend to fall into the gaps; those of trees do not. A
-cheap test tells the two kinds of data apart:
+records are tied or clustered, its answers tend to fall into the gaps; those of trees do not. On a
+family of grids it is the other way round: a JointExp finds the step that tied records follow, and
+a tree does not. A cheap test tells the two kinds of data apart:
 
     lumps     the grid is cut into parts, some thousand per record, and o of them contain records.
-              For few quantiles of very many records, and for whole numbers without bounds, every
-              grid point is a part.
-              o + z < n / LUMP,  P[z] proportional to exp(-a |z|)                              (1)
+              For few quantiles of very many records, for whole numbers without bounds, and on a
+              family, every grid point is a part.
+              o + z < n / l,  P[z] proportional to exp(-a |z|),  l = LUMP, or TIED on a family  (1)
 
 Adding or removing a record changes o by at most one, and so does a swap. Far from
-n / LUMP, o is not counted exactly. The rest of the budget goes to
+n / l, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
-    adaptive_tree for many quantiles, or if (1) is true                                        (2)
+    joint_exp for few quantiles if (1) is true, on a family
+    adaptive_tree otherwise                                                                    (2)
 
-On coarse grids, where records always share points, there is no test, and a tree is used. A tree is
-also used if the budget is too small for a JointExp on any records. Proof: `fitted.md` beside this
-file.
+On coarse grids, where records always share points, there is no test, and (1) counts as true. A tree
+is also used if the budget is too small for a JointExp on any records. Proof: `fitted.md` beside
+this file.
 """
 
 import math
@@ -25,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import MOST_STEPS, Grid, open_base
+from dpquantiles.grid import MOST_STEPS, Grid, GridFamily, open_base
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -40,8 +42,9 @@ from dpquantiles.views import Demand, Limits, SortedView, occupied
 SIZE_SHARE, LUMP_SHARE = 0.02, 0.02
 """The shares of a budget for a rough number of records, if it must be bought, and for (1)."""
 
-FINENESS, LUMP = 2**12, 8
-"""The number of parts per record, and of records per occupied part in lumpy data."""
+FINENESS, LUMP, TIED = 2**12, 8, 2
+"""The number of parts per record, and of records per occupied part in lumpy data; on a family of
+grids, of records per value in tied data."""
 
 CERTAIN = 64
 """Where noise would have to be this many times its scale to decide about (1), parts are not counted
@@ -60,6 +63,10 @@ number of quantiles, and that of a tree with its number of cells."""
 CROWDED, CROWDED_ROOT = 70, 0.45
 """JointExp needs this much `strength` per quantile. With little strength, it still answers this
 many times the root of the strength."""
+
+TIED_CROWDED, MOST_TIED = 20, 44
+"""On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
+most so many quantiles, because it is slow for more."""
 
 STRONGEST = 1e9
 """A larger epsilon makes no difference."""
@@ -114,8 +121,9 @@ class Fitted(Mechanism):
     def chosen(self, grid: Grid, *, lumpy: bool, size: int) -> Mechanism:
         """The mechanism (2), for a public number of records."""
         stages = self.stages(grid.size)
-        if not lumpy and self._few(size):
-            family = JointExp if len(self.q) <= MOST_JOINT else RecursiveJointExp
+        if len(self.q) <= self._most_joint(grid, lumpy, size):
+            alone = lumpy or len(self.q) <= MOST_JOINT
+            family = JointExp if alone else RecursiveJointExp
             joint = family(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
@@ -126,11 +134,20 @@ class Fitted(Mechanism):
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
         return replace(tree, cells=round(min(wanted, CELLS)))
 
+    def _most_joint(self, grid: Grid, lumpy: bool, size: int) -> float:
+        """For how many quantiles a JointExp is used."""
+        if not lumpy:
+            return few(size, self.budget)
+        return few_tied(size, self.budget) if isinstance(grid, GridFamily) else 0
+
     def part_of(self, grid: Grid, size: int) -> int:
         """The length of the parts of (1) in steps.
 
-        Of all whole numbers next to none are near the records, so each is a part.
+        Of all whole numbers next to none are near the records, so each is a part. So is each value
+        of a family, where ties matter.
         """
+        if isinstance(grid, GridFamily):
+            return 1
         base = open_base(grid)
         whole = base is not None and base.integral
         return 1 if whole else self.part_length(grid.size, size)
@@ -143,9 +160,14 @@ class Fitted(Mechanism):
         return int(cells.BRANCHING ** max(0, cells.height(points) - fine))
 
     @staticmethod
-    def _limits(size: int, count: PrivateCount) -> Limits:
+    def lump_of(grid: Grid) -> int:
+        """How many records per occupied part there are in lumpy data: l of (1)."""
+        return TIED if isinstance(grid, GridFamily) else LUMP
+
+    @staticmethod
+    def _limits(size: int, lump: int, count: PrivateCount) -> Limits:
         """Between which numbers of parts noise decides about (1)."""
-        least, around = size // LUMP, math.ceil(CERTAIN / count.rate)
+        least, around = size // lump, math.ceil(CERTAIN / count.rate)
         return Limits(max(0, least - around), least + around)
 
     def _few(self, size: int) -> bool:
@@ -166,8 +188,9 @@ class Fitted(Mechanism):
         lumpy = True
         if stages.lumps is not None:
             count = PrivateCount(budget=stages.lumps)
-            parts = occupied(view, self.part_of(view.grid, size), self._limits(size, count))
-            lumpy = LUMP * count.draw(parts, bits) < size
+            part, lump = self.part_of(view.grid, size), self.lump_of(view.grid)
+            parts = occupied(view, part, self._limits(size, lump, count))
+            lumpy = lump * count.draw(parts, bits) < size
         chosen = self.chosen(view.grid, lumpy=lumpy, size=size)
         release = chosen.release(view, bits)
         provenance: dict[str, object] = {} if stages.lumps is None else {"size": size}
@@ -203,6 +226,11 @@ def few(size: int, budget: Guarantee) -> float:
     strong = strength(size, budget)
     answered = max(strong / CROWDED, CROWDED_ROOT * math.sqrt(strong))
     return min(answered, max(FEW_CELLS * best_cells(size, budget), LEAST_FEW))
+
+
+def few_tied(size: int, budget: Guarantee) -> float:
+    """The number of quantiles of tied records up to which a JointExp is used on a family."""
+    return min(strength(size, budget) / TIED_CROWDED, MOST_TIED)
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, grid: Grid) -> bool:

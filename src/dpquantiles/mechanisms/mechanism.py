@@ -17,6 +17,7 @@ from dpquantiles.kernels.algebra import Floats
 from dpquantiles.kernels.struck import struck_below
 from dpquantiles.mechanisms.count import COUNT_SHARE, PrivateCount
 from dpquantiles.privacy import ZCDP, ApproxDP, Guarantee, Neighbors, PureDP
+from dpquantiles.privacy.guarantees import IN_WORDS
 from dpquantiles.results import Release
 from dpquantiles.views import Demand, SortedView
 
@@ -45,10 +46,10 @@ class Profile:
     def objection(self, name: str, budget: Guarantee) -> str:
         """Why the mechanism of this name cannot meet a budget; empty if it can."""
         if budget.kind not in self.kinds:
-            kinds = _listed(self.kinds)
+            possible = " or ".join(IN_WORDS[kind] for kind in self.kinds)
             return (
-                f"mechanism must meet a budget of kind {budget.kind!r}, got {name!r}, which meets "
-                f"{kinds}"
+                f"mechanism must work with a budget of {IN_WORDS[budget.kind]}, got {name!r}, "
+                f"which needs {possible}"
             )
         if budget.neighbors not in self.neighbors:
             return (

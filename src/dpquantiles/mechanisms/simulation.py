@@ -23,7 +23,7 @@ from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.baselines.ind_exp import IndExp
-from dpquantiles.mechanisms.fitted import LUMP, Fitted
+from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_simulation import JointDraws, RecordRuns, ReferenceView
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
@@ -160,7 +160,8 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
     if paid is not None:
         noise = _laplaces(_generator(view), paid.noise_rate, draws)
         parts = view.occupied(mechanism.part_of(view.grid, view.n))
-        lumpy = int(np.count_nonzero(LUMP * (parts + noise) < view.n))
+        lump = mechanism.lump_of(view.grid)
+        lumpy = int(np.count_nonzero(lump * (parts + noise) < view.n))
     simulations: dict[type, Simulation] = {
         JointExp: joint_exp,
         RecursiveJointExp: recursive_joint_exp,

@@ -1,13 +1,14 @@
 """The choice of a mechanism from public numbers: what `mechanism="auto"` means.
 
 A table (`tables.py`) has the errors of every mechanism that is the best one somewhere, on smooth,
-clustered and tied records. A good choice has an error of
+clustered, tied and rounded records. A good choice has an error of
 
-    at most 1.1 times that of the best mechanism on smooth records, and
-    at most twice that of the best mechanism on clustered and on tied records.
+    at most 1.1 times that of the best mechanism on smooth records,
+    at most 1.5 times that of the best mechanism on rounded records, and
+    at most twice that of the best mechanism on clustered and tied ones.
 
-Ties can make errors arbitrarily small. So on clustered and tied records, the best error counts as
-at least one rank, and as at least the 2 / epsilon ranks of a single private median. The regret of a
+Ties can make errors arbitrarily small. So on these records, the best error counts as at least one
+rank, and as at least the 2 / epsilon ranks of a single private median. The regret of a
 mechanism is the largest ratio of its error to the allowed one. A mechanism is good if its regret is
 at most 1. It is also good if all its errors are below a ten-thousandth of the records, which hardly
 anybody can tell from none, and below a hundredth of those beyond the outermost quantile. Of the
@@ -21,7 +22,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, GridFamily
 from dpquantiles.intervals import Intervals
 from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.registry import MechanismName
@@ -51,7 +52,12 @@ class Allowed(NamedTuple):
 
 
 LUMPS = Allowed(2.0, 1.0, 2.0)
-ALLOWED = {"smooth": Allowed(1.1, 0.0, 0.1), "clustered": LUMPS, "tied": LUMPS}
+ALLOWED = {
+    "smooth": Allowed(1.1, 0.0, 0.1),
+    "clustered": LUMPS,
+    "tied": LUMPS,
+    "rounded": Allowed(1.5, 1.0, 2.0),
+}
 
 WEAKEST, STRONGEST = 2.0**-40, 2.0**40
 """Beyond these, epsilon (or the root of rho) makes no difference to the choice."""
@@ -129,13 +135,20 @@ def _chosen(
     if source is None:
         return Choice(most_accurate, _reason(most_accurate, m, n, size, errors))
     good = [x for x in able if x in good or max(by_name[x].values()) <= small * n]
-    asked = costs.Asked(budget, m, n, rate)
+    asked = costs.Asked(budget, m, n, rate, grid in tables.FAMILIES)
     cheap = _cheap({name: costs.cost(name, asked, source) for name in good or [most_accurate]})
     name = most_accurate if most_accurate in cheap else cheap[0]
     why = _reason(name, m, n, size, errors)
     if name != most_accurate:
         why += f"; {most_accurate} is good as well, but slower here"
     return Choice(name, why)
+
+
+def joint_cost(budget: Guarantee, m: int, n: int, grid: Grid) -> float:
+    """What joint_exp costs for m answers from n records in memory: milliseconds, roughly."""
+    rate = _rate(JointExp.name, budget, m, tables.grid_name(grid))
+    asked = costs.Asked(budget, m, n, rate, isinstance(grid, GridFamily))
+    return costs.cost(JointExp.name, asked, "memory")
 
 
 def _cheap(cost: dict[str, float]) -> list[str]:
@@ -153,7 +166,7 @@ def expected_error(name: str, budget: Guarantee, m: int, size: int, grid: Grid) 
 def table_errors(
     name: str, budget: Guarantee, m: int, size: int, grid: Grid
 ) -> dict[str, float] | None:
-    """The rank errors of the table on smooth, clustered and tied records, if it has them."""
+    """The rank errors of the table by kind of data, if it has them."""
     if name not in tables.CANDIDATES:
         return None
     errors = _errors(name, budget, m, size, tables.grid_name(grid))
@@ -168,15 +181,15 @@ def _reason(
     if size is None:
         records = f"a protected number of records ({n:,} assumed)"
     quantiles = "a median" if m == 1 else f"{m} even quantiles"
-    smooth, clustered, tied = (digits(errors[data][name]) for data in tables.DATA)
+    smooth, *lumps = (f"{digits(errors[data][name])} if {data}" for data in tables.DATA)
     others = ", ".join(
         f"{other} {digits(error)}"
         for other, error in errors["smooth"].items()
         if other != name and math.isfinite(error)
     )
     return (
-        f"expected rank error {smooth} for {quantiles} of {records} if smooth, "
-        f"{clustered} if clustered, {tied} if tied; if smooth, others: {others}"
+        f"expected rank error for {quantiles} of {records}: {smooth}, {', '.join(lumps)}; "
+        f"if smooth, others: {others}"
     )
 
 

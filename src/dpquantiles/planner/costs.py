@@ -16,7 +16,7 @@ cheap from costly.
 import math
 from typing import Literal, NamedTuple
 
-from dpquantiles.mechanisms.fitted import MOST_JOINT, few
+from dpquantiles.mechanisms.fitted import MOST_JOINT, few, few_tied
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_FAN, RecursiveJointExp
 from dpquantiles.privacy import Guarantee
 
@@ -73,6 +73,8 @@ class Asked(NamedTuple):
     m: int
     n: int
     rate: float
+    family: bool
+    """Whether range and rounding are unknown, so that the grid is a family."""
 
 
 def cost(name: str, asked: Asked, kind: SourceKind) -> float:
@@ -112,12 +114,17 @@ def _tree(asked: Asked, reading: Reading) -> float:
 
 
 def _fitted(asked: Asked, reading: Reading) -> float:
-    """The dearest of the mechanisms that it may lead to, and its question."""
-    lumps = reading.lumps * reading.record * asked.n
-    if asked.m > few(asked.n, asked.budget):
-        return lumps + _tree(asked, reading)
-    joint = _joint if asked.m <= MOST_JOINT else _recursive
-    return lumps + max(_tree(asked, reading), joint(asked, reading))
+    """Its question, and what it leads to: the dearer mechanism for few quantiles.
+
+    Where only tied records lead to a JointExp, the mean of it and of a tree.
+    """
+    lumps, tree = reading.lumps * reading.record * asked.n, _tree(asked, reading)
+    if asked.m <= few(asked.n, asked.budget):
+        joint = _joint if asked.m <= MOST_JOINT else _recursive
+        return lumps + max(tree, joint(asked, reading))
+    if asked.family and asked.m <= few_tied(asked.n, asked.budget):
+        return lumps + (tree + _joint(asked, reading)) / 2
+    return lumps + tree
 
 
 _COSTS = {

@@ -10,16 +10,17 @@ import numpy as np
 
 from dpquantiles import privacy, require
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import Grid, UniformGrid, default_grid, finest, require_grid
+from dpquantiles.grid import Grid, GridFamily, UniformGrid, default_grid, finest, require_grid
 from dpquantiles.intervals import AskedIntervals, Intervals, require_intervals
 from dpquantiles.kinds import REAL
-from dpquantiles.mechanisms import registry
+from dpquantiles.mechanisms import JointExp, registry
 from dpquantiles.mechanisms.registry import Registration
 from dpquantiles.planner import choice, costs
 from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, bounded, extent, reference
 from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName, Units
+from dpquantiles.privacy.guarantees import IN_WORDS
 from dpquantiles.require import AskedQuantiles
 
 FORMAT = 1
@@ -33,6 +34,9 @@ CURVE_FEW, CURVE_DRAWS = 30, 128
 
 OTHER_DRAWS = 512, 128
 """The most draws of mechanisms that auto does not choose, for few quantiles and for more."""
+
+LONGEST = 1000.0
+"""About how many milliseconds one draw of a mechanism may take that auto does not choose."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +168,7 @@ def plan(
         resolution: The distance between neighboring answers, as in `quantiles`.
         grid: In place of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.
-        data: The assumed shape of the data: "even", "smooth", "clustered" or "tied".
+        data: The assumed shape of the data: "even", "smooth", "clustered", "tied" or "rounded".
         spread: Where the records lie: a fraction of the bounds, around their middle, or a pair of
             values. The default is half of the bounds.
         intervals: Plan for a release with intervals, as in `quantiles`. Its answers get two thirds
@@ -221,6 +225,8 @@ def planned(
     estimates, left_out = [], {}
     for name, registered in registry.REGISTERED.items():
         reason = unsuited(registered, budget, m)
+        if name != chosen.mechanism:
+            reason = reason or too_slow(name, row, m, view)
         if not reason:
             draws = None if name == chosen.mechanism else other_draws(registered, m)
             try:
@@ -263,13 +269,25 @@ def other_draws(registered: Registration, m: int) -> int:
     return min(registered.draws_for(m) // 2, OTHER_DRAWS[m > registry.FEW])
 
 
+def too_slow(name: str, budget: Guarantee, m: int, view: Reference) -> str:
+    """Why a plan has no time for a mechanism that auto does not choose; empty if it has.
+
+    On a family, a plan draws from the law itself. On one grid it has a faster way.
+    """
+    if name != JointExp.name or not isinstance(view.grid, GridFamily):
+        return ""
+    if choice.joint_cost(budget, m, view.n, view.grid) <= LONGEST:
+        return ""
+    return f"too slow for {m} answers without both bounds and a resolution"
+
+
 def unsuited(registered: Registration, budget: Guarantee, m: int) -> str:
     """Why a plan leaves a mechanism out; empty if it does not."""
     profile = registered.mechanism.profile
     if profile.research_only:
         return "research only"
     if budget.kind not in profile.kinds:
-        return f"cannot meet a budget of kind {budget.kind!r}"
+        return f"cannot work with a budget of {IN_WORDS[budget.kind]}"
     if budget.neighbors not in profile.neighbors:
         return f"does not support neighbors {str(budget.neighbors)!r}"
     if m < registered.fewest:

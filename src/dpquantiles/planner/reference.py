@@ -227,7 +227,7 @@ def _apart(count: int, first: int, steps: int, width: int, seed: int) -> tuple[P
     return tuple(Piece(share, place, width) for share, place in zip(shares, places, strict=True))
 
 
-Shape = Literal["even", "smooth", "clustered", "tied"]
+Shape = Literal["even", "smooth", "clustered", "tied", "rounded"]
 """The shapes that data may be assumed to have."""
 
 SHAPES: dict[Shape, str] = {
@@ -235,6 +235,7 @@ SHAPES: dict[Shape, str] = {
     "smooth": "drawn at random from",
     "clustered": "in {} narrow clusters over",
     "tied": "tied on {} values over",
+    "rounded": "rounded to {} values over",
 }
 """A description of each shape, with the number of clusters or ties."""
 
@@ -251,8 +252,9 @@ def reference(shape: str, n: int, grid: Grid, spread: Any = None, seed: int = 0)
         count = min(CLUSTERS, steps)
         width = max(1, min(int(grid.size * CLUSTER_WIDTH), steps // (2 * count)))
         pieces = _apart(count, first, steps, width, seed)
-    elif shape == "tied":
-        pieces = _with_few_digits(grid, _apart(min(TIES, steps), first, steps, 1, seed))
+    elif shape in ("tied", "rounded"):
+        pieces = _apart(min(TIES, steps), first, steps, 1, seed)
+        pieces = (_with_few_digits if shape == "tied" else _rounded)(grid, pieces)
     family = Sample if shape == "smooth" else Reference
     return family(n, grid, f"records {words.format(len(pieces))} {where}", pieces, seed=seed)
 
@@ -267,6 +269,19 @@ def _with_few_digits(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]
     return tuple(
         piece._replace(first=place) for piece, place in zip(pieces, places.tolist(), strict=True)
     )
+
+
+def _rounded(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The same ties on multiples of the largest power of ten that keeps them apart."""
+    base = finest(grid)
+    if not isinstance(base, FloatGrid):
+        return pieces
+    numbers = base.numbers(np.array([piece.first for piece in pieces])).astype(np.float64)
+    places = math.floor(math.log10(max(1e-300, np.diff(numbers).min(initial=math.inf))))
+    step = 10.0 ** min(places, 300)
+    rounded = np.rint(numbers / step) * step if places >= 0 else np.round(numbers, -places)
+    steps = base.encode(rounded).tolist()
+    return tuple(piece._replace(first=step) for piece, step in zip(pieces, steps, strict=True))
 
 
 def part(grid: Grid, spread: Any) -> tuple[int, int, str]:

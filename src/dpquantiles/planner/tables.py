@@ -5,6 +5,8 @@ swap neighbors. It depends on the grid, the shape of the data, the number of rec
 of quantiles, and is averaged over several data sets. Smooth records are random, because a tree with
 few leaves would look too good on evenly spaced ones. Every data set has clusters or ties of other
 sizes, because it matters a lot whether a quantile lies at the edge of a cluster or inside it.
+Rounded records are tied on multiples of a step, which families of grids find. Other grids look for
+none, so there rounded records count as tied.
 
 One table serves all budgets. A budget that multiplies the rate of a mechanism by r gives 1/r of the
 error that r times as many records have at epsilon = 1. Trees on random records are an exception,
@@ -18,7 +20,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
-from dpquantiles.grid import FloatGrid, Grid, UniformGrid, family_of, finest
+from dpquantiles.grid import FloatGrid, Grid, GridFamily, UniformGrid, family_of, finest
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms.adaptive_tree import COARSE
 
@@ -28,9 +30,8 @@ CANDIDATES = ("joint_exp", "fitted", "recursive_joint_exp", "adaptive_tree", "ag
 TREES = ("adaptive_tree", "agg_tree")
 """Mechanisms whose errors hardly depend on the number of quantiles, beyond a few."""
 
-DATA = ("smooth", "clustered", "tied")
+DATA = ("smooth", "clustered", "tied", "rounded")
 STRONG, STRONG_DATA = 5.0, "smooth at a large epsilon"
-MEASURED = (*DATA, STRONG_DATA)
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255, 1000)
 """Numbers of quantiles; recursive_joint_exp gets another level at 24 and at 144. Larger numbers
@@ -48,6 +49,16 @@ points are near the records."""
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """The smallest number of points of a grid that is looked up under each name."""
+
+
+FAMILIES = tuple(name for name, grid in GRIDS.items() if isinstance(grid, GridFamily))
+"""The grids on which rounded records are measured."""
+
+
+def measured_on(grid: str) -> tuple[str, ...]:
+    """The kinds of data that the table has for a grid."""
+    kept = DATA if grid in FAMILIES else tuple(data for data in DATA if data != "rounded")
+    return (*kept, STRONG_DATA)
 
 
 @lru_cache(maxsize=1)
@@ -80,7 +91,8 @@ def error(name: str, grid: str, data: str, n: float, m: int, rate: float = 1.0) 
 
 def _entry(name: str, grid: str, data: str, n: float, m: int) -> float:
     """An error by linear interpolation of logarithms between entries."""
-    rows = table()[grid][data][name]
+    by_data = table()[grid]
+    rows = by_data.get(data, by_data["tied"])[name]
     row, across = _place(SIZES, n)
     column, along = _place(COUNTS, m)
     logarithm = 0.0

@@ -16,7 +16,7 @@ from dpquantiles.intervals import Interval, MeasuredRanks
 from dpquantiles.present import chart
 from dpquantiles.present.chart import COLORS, PLOT_HEIGHT, Axis, Chart
 from dpquantiles.present.ticks import DAY, Tick, position, share
-from dpquantiles.present.words import exact, labels, quantile
+from dpquantiles.present.words import exact, heading, labels, quantile
 from dpquantiles.results import Description, GroupedRelease, Release
 
 MANY_DOTS = 25
@@ -146,7 +146,7 @@ def _unit(values: Sequence[Any]) -> float | None:
 def _distribution(release: Release) -> Picture:
     """The share of records up to each value, in steps from answer to answer."""
     near = _near([*release.values, *_near_ends(release)], release.values)
-    across = Axis.fitting(near or [0], SHARES, "value")
+    across = Axis.fitting(near or [0], SHARES, _title(release))
     answers = sorted(zip(release.q, _inside(across, release.values), strict=True))
     dots = [(place, q) for q, place in answers]
     corners = [(place, low) for (_, low), (place, _) in pairwise(dots)]
@@ -165,6 +165,11 @@ def _distribution(release: Release) -> Picture:
         dot=3.2 if len(dots) <= MANY_DOTS else 1.6,
         unit=_unit(release.values),
     )
+
+
+def _title(release: Release | GroupedRelease) -> str:
+    """The name of the axis of values: that of the column, if it has one."""
+    return chart.short(release.column or "value")
 
 
 def _near(values: Sequence[Any], answers: Sequence[Any]) -> list[Any]:
@@ -266,10 +271,10 @@ def _groups(release: GroupedRelease) -> Picture:
     values = [value for k in heights for value in release.values[k]]
     bars = _group_intervals(release, heights)
     ends = [end for _, interval in bars for end in interval if end is not None]
-    across = Axis.fitting(_near([*values, *ends], values) or [0], up, "value")
+    across = Axis.fitting(_near([*values, *ends], values) or [0], up, _title(release))
     left_out = f" {hidden:,} groups in the middle are left out." if hidden > 0 else ""
     return Picture(
-        f"Quantiles by {', '.join(release.by)}",
+        heading(release),
         across,
         up,
         [
@@ -281,7 +286,7 @@ def _groups(release: GroupedRelease) -> Picture:
             ),
         ],
         height=max(1, len(shown)) * GROUP_HEIGHT,
-        heading=f"Quantiles by {', '.join(release.by)}",
+        heading=chart.short(heading(release), chart.LINE),
         caption=" ".join(
             [
                 row.legend(release.q) + left_out,

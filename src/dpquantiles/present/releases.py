@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from dpquantiles.present import pictures, tables
+from dpquantiles.present import chart, pictures, tables
 from dpquantiles.present.ticks import position, share
 from dpquantiles.present.words import (
     coverage,
     exact,
+    heading,
     hidden,
     labels,
     missing_values,
@@ -30,6 +31,9 @@ OPEN_BELOW, OPEN_ABOVE = "or less", "or more"
 MOST_SHORT = 10
 """The most rows that Python shows of a result."""
 
+VALUE = "value"
+"""The title of answers that are of a column without a name."""
+
 FACTS = ("size", "expected_error")
 """The columns that say how far to trust a group."""
 
@@ -43,7 +47,7 @@ def text(result: Shown, width: int = tables.WIDTH) -> str:
     pictures: list[str] = []
     if isinstance(result, Release) and room >= LEAST_TRACK:
         pictures = dots(result.values, min(width, 2 * room))
-    lines = tables.lines(shown, pictures, keys(result))
+    lines = [*_above(result, width), *tables.lines(shown, pictures, keys(result))]
     lines += [f"  {line}" for line in _left_out(result)]
     return "\n".join([*lines, *tables.wrapped(statements(result), width)])
 
@@ -51,9 +55,21 @@ def text(result: Shown, width: int = tables.WIDTH) -> str:
 def short(result: Shown, width: int = tables.WIDTH) -> str:
     """What Python shows: the first and the last rows of the table, the promise, and warnings."""
     shown = tables.shortened(columns(result, most=None), MOST_SHORT)
-    lines = tables.lines(tables.narrowed(shown, width, keys(result)), (), keys(result))
+    table = tables.lines(tables.narrowed(shown, width, keys(result)), (), keys(result))
+    lines = [*_above(result, width), *table]
     said = [promise(result), *hidden(result), *_warnings(result)]
     return "\n".join([*lines, *tables.wrapped(said, width)])
+
+
+def _title(result: Shown) -> str:
+    """What stands above a table of groups, if the column has a name."""
+    named = isinstance(result, GroupedRelease) and result.column is not None
+    return heading(result) if named else ""
+
+
+def _above(result: Shown, width: int) -> list[str]:
+    """The same as lines of text, with an empty one below."""
+    return [*tables.wrapped([_title(result)], width)[1:], ""] if _title(result) else []
 
 
 def keys(result: Shown) -> int:
@@ -69,13 +85,13 @@ def html(result: Shown) -> str:
         parts.append(pictures.element(result))
     first, *more = statements(result)
     said = [" ".join([*_left_out(result), first]), *more]
-    return tables.html(parts, said, good=result.guarantee is not None)
+    return tables.html(parts, said, good=result.guarantee is not None, above=_title(result))
 
 
 def markdown(result: Shown) -> str:
     """A result as Markdown: its whole table, and the statements below it."""
     table = tables.markdown(columns(result, most=None), keys(result))
-    return "\n\n".join([table, *statements(result)])
+    return "\n\n".join(filter(None, [_title(result), table, *statements(result)]))
 
 
 def csv(result: Shown) -> str:
@@ -94,7 +110,10 @@ def columns(result: Shown, most: int | None = MOST_ROWS) -> dict[str, list[str]]
     shown = {"q": [quantile(q) for q in result.q]}
     if isinstance(result, Description):
         return shown | {name: labels(release.values) for name, release in result.releases.items()}
-    return shown | {"value": labels(result.values)} | _ends(result)
+    ends = _ends(result)
+    title = chart.short(" ".join((result.column or VALUE).split()))
+    title = VALUE if title in shown or title in ends else title
+    return shown | {title: labels(result.values)} | ends
 
 
 def _ends(result: Release | GroupedRelease, most: int | None = None) -> dict[str, list[str]]:

@@ -43,7 +43,7 @@ class Remains(NamedTuple):
 
 def page(result: Shown, remains: Remains | None = None) -> str:
     """A result as a report: a whole HTML page."""
-    title = "Private quantiles"
+    title = _title(result)
     document = Element("html", lang="en")
     head = SubElement(document, "head")
     SubElement(head, "meta", charset="utf-8")
@@ -59,6 +59,11 @@ def page(result: Shown, remains: Remains | None = None) -> str:
     SubElement(main, "footer").text = made
     written = tostring(document, encoding="unicode", method="html")
     return f"<!DOCTYPE html>\n{written}"
+
+
+def _title(result: Shown) -> str:
+    name = None if isinstance(result, Description) else result.column
+    return "Private quantiles" if name is None else f"Private quantiles of {name}"
 
 
 def sections(result: Shown, remains: Remains | None = None) -> list[Element]:
@@ -258,6 +263,8 @@ def _origin(result: Shown) -> Element:
 
 def _facts(part: Answers) -> Iterator[tuple[str, str]]:
     stated: Mapping[str, Any] = part.provenance
+    if part.column is not None:
+        yield "Column", part.column
     if isinstance(size := stated.get("size"), int):
         yield "Records", f"{size:,}"
     yield "Mechanism", part.mechanism

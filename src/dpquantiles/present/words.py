@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from dpquantiles.grid.floating import EXACT_INTEGERS
+from dpquantiles.grid.typed import TO_DOUBLES
 from dpquantiles.intervals import DATA, POPULATION, Intervals
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import in_words
@@ -30,10 +32,28 @@ def promise(result: Result) -> str:
     return guarantee(result.guarantee)
 
 
+def heading(result: Result) -> str:
+    """What groups are of and divided by, which their table does not say; else nothing."""
+    if not isinstance(result, GroupedRelease):
+        return ""
+    of = "" if result.column is None else f" of {result.column}"
+    return f"Quantiles{of} by {', '.join(result.by)}"
+
+
 def notes(result: Answers) -> list[str]:
     """Warnings about the answers, and notes about rounding and clamping that nobody requested."""
-    sentences = (result.provenance.get(name) for name in ("warnings", "precision"))
-    return [" ".join(some) for some in sentences if isinstance(some, list)]
+    listed = (result.provenance.get(name) for name in ("warnings", "precision"))
+    sentences = [some for some in listed if isinstance(some, list)]
+    kept = [[note for note in some if _matters(note, result)] for some in sentences]
+    return [" ".join(some) for some in kept if some]
+
+
+def _matters(note: str, result: Answers) -> bool:
+    """Whether a note says something about the answers: rounding of huge numbers may not."""
+    if result.type != "int" or not note.endswith(TO_DOUBLES):
+        return True
+    cells = (cell for column in result.columns().values() for cell in column)
+    return any(isinstance(cell, int) and abs(cell) > EXACT_INTEGERS for cell in cells)
 
 
 def hidden(result: Result) -> list[str]:

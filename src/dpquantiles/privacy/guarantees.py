@@ -273,6 +273,9 @@ KINDS: dict[str, type[PureDP] | type[ApproxDP] | type[ZCDP]] = {
     cls.kind: cls for cls in (PureDP, ApproxDP, ZCDP)
 }
 
+IN_WORDS = {PureDP.kind: "epsilon alone", ApproxDP.kind: "epsilon and delta", ZCDP.kind: "rho"}
+"""What a budget of each kind is stated in, for messages."""
+
 
 def from_dict(plain: dict[str, Any]) -> Guarantee:
     """The guarantee that `to_dict` wrote."""

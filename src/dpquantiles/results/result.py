@@ -157,6 +157,12 @@ class Answers(Result):
     provenance: Mapping[str, object] = field(default_factory=dict, hash=False)
     backend: str | None = field(default=None, compare=False)
 
+    @property
+    def column(self) -> str | None:
+        """The name of the column, which is public; None if the data had no name."""
+        name = self.provenance.get("column")
+        return name if isinstance(name, str) else None
+
     def _origin(self, answers: Iterable[Any]) -> dict[str, object]:
         """The fields of the dictionary that state the type of the answers and their mechanism."""
         return {

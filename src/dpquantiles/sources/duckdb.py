@@ -14,8 +14,9 @@ from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, MISSING, TOGETHER
-from dpquantiles.sources.queries import BATCH, QueryEngine, in_order
+from dpquantiles.sources.queries import BATCH, COPY, QueryEngine, in_order
 from dpquantiles.sources.tables import Table
+from dpquantiles.sources.units import ROW, UNIT
 
 try:
     import duckdb as duckdb  # `relations` uses it too
@@ -44,6 +45,17 @@ HIDDEN = (
 """Selects the definitions of views and macros, which a query may use without showing them."""
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
+
+CHOSEN = "dpq_chosen"
+"""A temporary column: the row of a unit that is kept."""
+
+RANDOM = f"({ROW}::DOUBLE + 0.5) / 2.0 ** 64"
+EARLIEST = f"((-ln({RANDOM}) / {COPY} * 2.0 ** 56)::BIGINT::HUGEINT << 64) + {ROW}"
+"""Orders the rows of a unit, with `COPY` copies of each: the least of so many random numbers.
+
+The least of n exponential numbers is distributed as one of them divided by n. It is below 2**62
+here, so it fits with the hash in 126 bits. The hash makes all of a unit's rows differ.
+"""
 
 
 class DuckDB(QueryEngine):
@@ -89,6 +101,17 @@ class DuckDB(QueryEngine):
     def hash_cell(self, native: Any, columns: Sequence[str], key: int) -> str:  # noqa: ARG002
         """Hash twice: DuckDB joins the hashes of cells by XOR, which orders rows unevenly."""
         return f"hash(hash({', '.join([str(key), *map(quoted, columns)])}))"
+
+    def least_of_each(self, frame: Any, columns: Sequence[str], rows: int, key: int) -> Any:
+        """One row of each unit by two aggregates, which DuckDB computes faster than windows."""
+        if rows > 1:
+            return super().least_of_each(frame, columns, rows, key)
+        least = ", ".join(f"min({name}) AS {name}" for name in columns)
+        unit, native = f"{UNIT}, {ROW}", frame.to_native()
+        alike = native.aggregate(f"{unit}, {least}, count(*) AS {COPY}", unit)
+        cells = ", ".join(f"{name} := {name}" for name in columns)
+        chosen = alike.aggregate(f"arg_min(struct_pack({cells}), {EARLIEST}) AS {CHOSEN}", UNIT)
+        return nw.from_native(chosen.project(", ".join(f"{CHOSEN}.{name}" for name in columns)))
 
     def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
         """Written as SQL, because Narwhals guards every root against negative numbers."""

@@ -94,14 +94,18 @@ class QueryEngine(Engine):
         absent = nw.col(unit).is_null().alias(ABSENT)
         frame = table.frame.select(nw.col(unit).alias(UNIT), absent, *cells)
         frame = self._with(frame, {UNIT: self.unit_cell(Table(frame), UNIT)})
-        # Number the equal rows of a unit, so that every row has the same chance.
         frame = self._hashed(frame, (UNIT, *own), ROW, bits.getrandbits(62))
-        copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=tuple(own))
+        frame = self.least_of_each(frame, tuple(own), rows, bits.getrandbits(62))
+        return Table(frame.select(*(nw.col(alias).alias(name) for alias, name in own.items())))
+
+    def least_of_each(self, frame: Any, columns: Sequence[str], rows: int, key: int) -> Any:
+        """At most `rows` rows of each `UNIT`, chosen by the hashes of rows, `ROW`."""
+        # Number the equal rows of a unit, so that every row has the same chance.
+        copy = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, ROW, order_by=columns)
         frame = frame.with_columns(copy.alias(COPY))
-        frame = self._hashed(frame, (ROW, COPY), ORDER, bits.getrandbits(62))
+        frame = self._hashed(frame, (ROW, COPY), ORDER, key)
         place = nw.col(ABSENT).cum_count().over(ABSENT, UNIT, order_by=(ORDER, ROW, COPY))
-        back = (nw.col(alias).alias(name) for alias, name in own.items())
-        return Table(frame.filter(place <= rows).select(*back))
+        return frame.filter(place <= rows)
 
     def ticks(self, table: Table, cell: Any, dtype: Any) -> Numbers:
         """Times from a cell that holds whole numbers; see `as_ticks`."""

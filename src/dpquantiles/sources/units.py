@@ -129,7 +129,8 @@ def least_of_each(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:
     kept, unseen = np.zeros(len(codes), dtype=bool), np.iinfo(np.uint64).max
     code, number, place = codes, numbers, np.arange(len(codes))
     for more in reversed(range(rows)):
-        least = np.full(int(codes.max(initial=0)) + 1, unseen)
+        # The stated type matters: NumPy would take another one of 64 bits, which is much slower.
+        least = np.full(int(codes.max(initial=0)) + 1, unseen, dtype=np.uint64)
         np.minimum.at(least, code, number)
         found = number == least[code]
         if np.count_nonzero(found) != np.count_nonzero(least != unseen):
@@ -176,6 +177,10 @@ def _codes(units: Any, absent: Bools) -> Ints:
 
 
 def _numbered(numbers: NDArray[Any]) -> Ints:
+    if numbers.dtype.kind in "iu" and len(numbers):
+        low, high = numbers.min(), numbers.max()
+        if int(high) - int(low) < len(numbers):  # there is nothing to sort, and nothing overflows
+            return np.asarray(numbers.astype(np.int64) - low.astype(np.int64))
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
