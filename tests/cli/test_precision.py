@@ -18,7 +18,7 @@ def test_it_is_said_before_and_after(run: Command, tmp_path: Path) -> None:
     bounded = (*asked, "--bounds", "0", "1000")
     for shown in (run(*bounded, "--format", "text").out, run(*bounded, "--dry-run").out):
         assert "count as" not in shown
-        assert "rounded" not in shown
+        assert "Values are rounded" not in shown
 
 
 @pytest.mark.parametrize("pattern", ["t.csv", "t*.csv"])

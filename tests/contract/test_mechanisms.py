@@ -218,7 +218,9 @@ def test_what_is_not_supported_is_refused_with_a_way_out(name: str) -> None:
     profile = MECHANISMS[name].profile
     for kind in set(BUDGETS) - set(profile.kinds):
         budget = privacy.budget(**BUDGETS[kind], neighbors=profile.neighbors[0])
-        with pytest.raises(ValueError, match=r"mechanism must meet a budget .* those that do: "):
+        with pytest.raises(
+            ValueError, match=r"mechanism must work with a budget .* those that do: "
+        ):
             registry.build(name, budget, q=(0.5,))
     for neighbors in {"swap", "add-remove"} - set(profile.neighbors):
         budget = privacy.budget(**BUDGETS[profile.kinds[0]], neighbors=neighbors)

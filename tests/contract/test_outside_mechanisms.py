@@ -63,7 +63,7 @@ def test_it_stands_in_plans() -> None:
     needed = dpq.epsilon_for(rank_error=0.2, size=1000, q=0.5, bounds=BOUNDS, mechanism=NAME)
     assert 0 < needed < 10
     concentrated = dpq.plan(size=1000, q="quartiles", rho=0.5, bounds=BOUNDS)
-    assert "concentrated" in concentrated.left_out[NAME]
+    assert "a budget of rho" in concentrated.left_out[NAME]
 
 
 @pytest.mark.usefixtures("entry")

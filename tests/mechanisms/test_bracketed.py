@@ -213,7 +213,7 @@ def test_a_protected_number_of_records_stays_protected() -> None:
 
 
 def test_what_a_mechanism_cannot_meet_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match=r"^mechanism must meet a budget of kind 'pure'"):
+    with pytest.raises(ValueError, match=r"^mechanism must work with a budget of epsilon alone"):
         bracketed(PureDP(epsilon=1.0), mechanism="csmooth")
     with pytest.raises(ValueError, match=r"^size must be left out under swap neighbors"):
         bracketed(PureDP(epsilon=1.0), size=10)

@@ -227,7 +227,7 @@ def test_bad_parameters() -> None:
         CSmooth(q=(0.5,), budget=privacy.budget(rho=1, neighbors="add-remove"))
     with pytest.raises(ValueError, match="smoothness must be at most 3, got 4"):
         CSmooth(q=(0.5,), budget=ZCDP(rho=1), smoothness=4)
-    with pytest.raises(ValueError, match="must meet a budget of kind 'pure'"):
+    with pytest.raises(ValueError, match="must work with a budget of epsilon alone"):
         CSmooth(q=(0.5,), budget=PureDP(epsilon=1.0))
     with pytest.raises(ValueError, match="size must be left out"):
         CSmooth(q=(0.5,), budget=ZCDP(rho=1.0), size=5)

@@ -295,9 +295,9 @@ def test_bad_parameters(parameters: dict[str, object], message: str) -> None:
 
 
 def test_bad_statements_budgets_and_values() -> None:
-    with pytest.raises(ValueError, match="must meet a budget of kind 'approximate'"):
+    with pytest.raises(ValueError, match="must work with a budget of epsilon and delta"):
         IndExp(q=(0.5,), budget=ApproxDP(epsilon=1.0, delta=0.1))
-    with pytest.raises(ValueError, match="must meet a budget of kind 'pure'"):
+    with pytest.raises(ValueError, match="must work with a budget of epsilon alone"):
         AppIndExp(q=(0.5,), budget=PureDP(epsilon=1.0))
     view = checks.view_of([1, 2, 3], 5)
     law = IndExp(q=(0.7, 0.2), budget=PureDP(epsilon=1.0)).law(view)

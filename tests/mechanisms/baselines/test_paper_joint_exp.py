@@ -233,7 +233,7 @@ def test_budgets_and_bad_parameters() -> None:
     budget = ApproxDP(epsilon=2.0, delta=1e-6, neighbors=Neighbors.ADD_REMOVE)
     mechanism = PaperJointExp(q=(0.5,), budget=budget)
     assert (mechanism.budget.amount, mechanism.neighbors) == (2.0, "add-remove")
-    with pytest.raises(ValueError, match="must meet a budget of kind 'concentrated'"):
+    with pytest.raises(ValueError, match="must work with a budget of rho"):
         PaperJointExp(q=(0.5,), budget=ZCDP(rho=1.0))
     with pytest.raises(ValueError, match="size must be left out"):
         PaperJointExp(q=(0.5,), budget=PureDP(epsilon=1.0), size=5)
