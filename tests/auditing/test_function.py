@@ -95,7 +95,8 @@ LEAKS: dict[str, Callable[[Sequence[int]], object]] = {
 
 @pytest.mark.parametrize("name", LEAKS)
 def test_tables_and_releases_are_looked_into(name: str) -> None:
-    assert not dpq.audit(LEAKS[name], neighbors=PAIR, epsilon=0.5, draws=200).passed
+    # A release of all zeros is one half of the time the other's answer, a loss of log(2) = 0.69.
+    assert not dpq.audit(LEAKS[name], neighbors=PAIR, epsilon=0.2, draws=400).passed
 
 
 def test_measured_ranks_are_looked_at() -> None:
