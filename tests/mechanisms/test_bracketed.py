@@ -32,6 +32,8 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureD
 from dpquantiles.views import ArrayView
 from tests.mechanisms.joint_exp_checks import view_of
 
+pytestmark = pytest.mark.usefixtures("rough_plans")
+
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
 BUDGETS: dict[str, dict[str, Any]] = {
     "pure": {"epsilon": 1.0},

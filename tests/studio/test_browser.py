@@ -272,8 +272,15 @@ def violations(page: Page) -> list[str]:
     return [f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in found]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (390, "dark"),
+        (1280, "light"),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+    ],
+)
 def test_every_step_is_accessible(opened: Open, width: int, scheme: str, tmp_path: Path) -> None:
     """No violations by axe-core, and nothing wider than the window."""
     size = {"width": width, "height": 900}
