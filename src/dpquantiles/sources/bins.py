@@ -74,6 +74,9 @@ class Map(Protocol):
     def sql(self, position: str) -> str:
         """The bin of a position that is not missing, as SQL."""
 
+    def places(self, positions: Floats) -> Ints:
+        """The bins of some positions, up to the rounding of roots."""
+
 
 @dataclass(frozen=True)
 class Even:
@@ -109,7 +112,6 @@ class Even:
         return f"floor(({inside} - {start}) * {scale} * {parts})"
 
     def places(self, positions: Floats) -> Ints:
-        """The bins of some positions."""
         if not self.helps:
             return np.zeros(len(positions), dtype=np.int64)
         start, scale = self._line
@@ -165,8 +167,9 @@ class Roots:
         return f"floor(({signed} + {middle}) * {parts})"
 
     def places(self, positions: Floats) -> Ints:
-        """The bins of some positions, up to the rounding of roots."""
-        root = np.minimum(np.abs(positions), self.most) ** 0.5**HALVINGS
+        root = np.minimum(np.abs(positions), self.most)
+        for _ in range(HALVINGS):
+            np.sqrt(root, out=root)
         signed = np.copysign(self._scale * root, positions)
         places: Ints = np.floor((signed + self.bins / 2) * self.parts).astype(np.int64)
         return places
@@ -224,6 +227,17 @@ class Pieces(NamedTuple):
         lower, upper, edge, offset = self._halves
         below, above = lower.sql(position), upper.sql(position)
         return f"CASE WHEN {position} <= {double(edge)} THEN {below} ELSE {above} + {offset} END"
+
+    def places(self, positions: Floats) -> Ints:
+        ends = np.array([piece.high for piece in self.pieces])
+        which = np.minimum(np.searchsorted(ends, positions), len(ends) - 1)
+        found = np.empty(len(positions), dtype=np.int64)
+        offset = 0
+        for number, piece in enumerate(self.pieces):
+            own = which == number
+            found[own] = piece.places(positions[own]) + offset
+            offset += piece.bins
+        return found
 
     @property
     def _halves(self) -> tuple["Pieces", "Pieces", float, int]:

@@ -1,7 +1,7 @@
 """Data frames of Dask, whose partitions of pandas become numbers one by one, on the workers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,9 +15,9 @@ from dpquantiles.entropy import Bits
 from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Map, Range
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, POSITION, Engine
+from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, Engine
 from dpquantiles.sources.queries import as_ticks
 from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
@@ -34,9 +34,9 @@ class Dask(Engine):
         dtype, native = table.dtype(column), table.frame.to_native()
         kind = kind_of(dtype)
         numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
-        meta = {VALUE: native.dtypes[column] if numeric else "Int64", POSITION: "float64"}
-        convert = _doubles if numeric else _whole
-        frame = nw.from_native(native[[column]].map_partitions(convert, column, kind, meta=meta))
+        own = native[[column]].rename(columns={column: VALUE})
+        own = own if numeric else own.map_partitions(_whole, kind, meta={VALUE: "Int64"})
+        frame = nw.from_native(own)
         if is_time(dtype):
             return as_ticks(frame, _in_microseconds(dtype), self)
         numbers = Numbers(frame, kind, self)
@@ -60,35 +60,20 @@ class Dask(Engine):
         return _by_partition(frame, _inside, ranges)
 
     def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        return _by_partition(frame, self._binned, bins)
+        return _by_partition(frame, _binned, bins)
 
-    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        """Each partition groups its own rows, and then the bins of all partitions are joined."""
-        least, greatest = nw.col(LOW).min(), nw.col(HIGH).max()
-        bins_of_all = _by_partition(frame, self._counted, bins)
-        return bins_of_all.group_by(BIN).agg(nw.col(COUNT).sum(), least, greatest)
+    @contextmanager
+    def within(self, numbers: Numbers, bins: Parted, intervals: Intervals) -> Iterator[Any]:
+        """The values in some intervals. Each partition finds the intervals of its own rows."""
+        yield _by_partition(numbers.frame, _within, bins, intervals)
 
-    def _binned(self, part: Any, bins: Map) -> Any:
-        frame = nw.from_native(part, eager_only=True)
-        return super().binned(Numbers(frame, REAL, self), frame, bins).to_native()
-
-    def _counted(self, part: Any, bins: Map) -> Any:
-        """The bins of one partition. NumPy groups small whole numbers faster than pandas does."""
-        own = self._binned(part, bins)[BIN].to_numpy()
-        most = own.max(initial=MISSING)
-        if most > MOST_DENSE:
-            names, place = np.unique(own, return_inverse=True)
-        else:
-            names, place = np.arange(MISSING, most + 1), own - MISSING
-        values = np.ma.getdata(memory.read(part[VALUE]).values)
-        counts = np.bincount(place)
-        low, high = (np.full(len(counts), end) for end in _ends(values.dtype))
-        with np.errstate(invalid="ignore"):  # missing values may be NaN
-            np.minimum.at(low, place, values)
-            np.maximum.at(high, place, values)
-        found = np.flatnonzero(counts)
-        cells = {BIN: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
-        return pd.DataFrame(cells)
+    def tallied(self, frame: Any, name: str) -> Any:
+        """Each partition tallies its own rows, and then a few of these tallies become one."""
+        native = frame.to_native()
+        tallies = native.reduction(
+            _tally, _joined, _joined, meta=_tally(native._meta, name), chunk_kwargs={"name": name}
+        )
+        return nw.from_native(tallies)
 
     def is_derived(self, native: Any) -> bool:
         return not all(map(_is_plain, native.expr.walk()))
@@ -122,6 +107,68 @@ def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     return part[inside & ~np.ma.getmaskarray(values)]
 
 
+def _binned(part: Any, bins: Map) -> Any:
+    """The values of one partition, beside their bins. NumPy is faster here than pandas."""
+    positions, missing = _located(part)
+    place = bins.places(positions)
+    place[missing] = MISSING
+    return pd.DataFrame({VALUE: part[VALUE], BIN: place}, index=part.index)
+
+
+def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
+    """The values of one partition in some intervals, and the place of the interval as `CODE`."""
+    positions, missing = _located(part)
+    places = bins.places(positions)
+    wanted = np.zeros(bins.bins + 1, dtype=bool)  # most rows are in bins without an interval
+    wanted[intervals.first // bins.parts] = True
+    near = np.flatnonzero(wanted[places // bins.parts] & ~missing)
+    code = np.searchsorted(intervals.first, places[near], side="right") - 1
+    inside = (code >= 0) & (places[near] <= intervals.last[code])
+    return pd.DataFrame({VALUE: part[VALUE].iloc[near[inside]], CODE: code[inside]})
+
+
+def _located(part: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The positions of one partition, zero for missing values, and which values are missing."""
+    numbers, missing = column(REAL, memory.read(part[VALUE]).values)
+    positions = numbers.astype(np.float64, copy=False)
+    if missing is None:
+        return positions, np.zeros(len(positions), dtype=bool)
+    return np.where(missing, 0.0, positions), missing
+
+
+def _tally(part: Any, name: str) -> Any:
+    """One row for each number in a column of one partition."""
+    values = np.ma.getdata(memory.read(part[VALUE]).values)
+    return _tallied(part[name].to_numpy(), np.ones(len(part), dtype=np.int64), values, values, name)
+
+
+def _joined(tallies: Any) -> Any:
+    """One tally for several."""
+    name, *columns = tallies.columns
+    count, low, high = (tallies[column].to_numpy() for column in columns)
+    return _tallied(tallies[name].to_numpy(), count, low, high, name)
+
+
+def _tallied(
+    own: NDArray[Any], count: NDArray[Any], least: NDArray[Any], greatest: NDArray[Any], name: str
+) -> Any:
+    """The rows with the same number become one. Counting small numbers needs no sort."""
+    first, last = own.min(initial=0), own.max(initial=0)
+    if last - first > MOST_DENSE:
+        names, place = np.unique(own, return_inverse=True)
+    else:
+        names, place = np.arange(first, last + 1), own - first
+    counts = np.zeros(len(names), dtype=np.int64)
+    low, high = (np.full(len(names), end) for end in _ends(least.dtype))
+    np.add.at(counts, place, count)
+    with np.errstate(invalid="ignore"):  # missing values may be NaN
+        np.minimum.at(low, place, least)
+        np.maximum.at(high, place, greatest)
+    found = np.flatnonzero(counts)
+    cells = {name: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
+    return pd.DataFrame(cells)
+
+
 def _ends(dtype: Any) -> tuple[Any, Any]:
     """The greatest and the least number of a type, which are replaced by any other."""
     if dtype.kind == "f":
@@ -129,21 +176,12 @@ def _ends(dtype: Any) -> tuple[Any, Any]:
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
-def _doubles(part: Any, name: str, _: Kind) -> Any:
-    """One partition of numbers. Missing ones have the position zero."""
-    double = column(REAL, memory.read(part[name]).values)
-    missing = np.False_ if double.missing is None else double.missing
-    position = np.where(missing, 0.0, double.numbers)
-    return pd.DataFrame({VALUE: part[name], POSITION: position}, index=part.index)
-
-
-def _whole(part: Any, name: str, kind: Kind) -> Any:
+def _whole(part: Any, kind: Kind) -> Any:
     """One partition of another type, as the whole numbers of its kind."""
-    converted = column(kind, memory.read(part[name]).values)
-    numbers = converted.numbers.astype(np.int64)
+    converted = column(kind, memory.read(part[VALUE]).values)
     missing = np.zeros(len(part), dtype=bool) if converted.missing is None else converted.missing
-    whole = pd.arrays.IntegerArray(numbers, missing)
-    return pd.DataFrame({VALUE: whole, POSITION: numbers.astype(np.float64)}, index=part.index)
+    whole = pd.arrays.IntegerArray(converted.numbers.astype(np.int64), missing)
+    return pd.DataFrame({VALUE: whole}, index=part.index)
 
 
 def _in_microseconds(dtype: Any) -> Any:
