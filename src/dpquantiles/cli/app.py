@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -30,36 +31,28 @@ def _describe(
     """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 
+COMMANDS = {
+    **{name: name for name in ("release", "show", "plan", "studio", "ledger")},
+    **dict.fromkeys(("mechanisms", "demo", "doctor", "audit"), "about"),
+}
+"""The module of each command, in the order in which the help lists them."""
+
+
 def _application(given: Sequence[str]) -> typer.Typer:
-    """The application with all commands; for the version alone, no command is loaded."""
+    """The application: with the given command alone, which saves time, or else with all of them."""
     app = typer.Typer(
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_describe)
-    if given != ["--version"]:
-        _add_commands(app)
+    known = [name for name in given[:1] if name in COMMANDS]
+    for name in known or (COMMANDS if given != ["--version"] else []):
+        command = getattr(import_module(f"dpquantiles.cli.{COMMANDS[name]}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
     return app
-
-
-def _add_commands(app: typer.Typer) -> None:
-    """Every command under its name, in the order in which the help lists them."""
-    from dpquantiles.cli.about import audit, demo, doctor, mechanisms
-    from dpquantiles.cli.ledger import ledger
-    from dpquantiles.cli.plan import plan
-    from dpquantiles.cli.release import release
-    from dpquantiles.cli.show import show
-    from dpquantiles.cli.studio import studio
-
-    app.command()(release)
-    app.command()(show)
-    app.command()(plan)
-    app.command()(studio)
-    app.add_typer(ledger, name="ledger")
-    app.command()(mechanisms)
-    app.command()(demo)
-    app.command()(doctor)
-    app.command()(audit)
 
 
 def _without_types(command: Any, parent: typer.Context | None = None) -> Any:

@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpquantiles import entropy, written
 from dpquantiles.cli import csv_options, destinations, options, screen
-from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
@@ -102,6 +101,8 @@ def release(
             bits=entropy.system() if seed is None else random.Random(written.whole("seed", seed)),
         )
         if dry_run:
+            from dpquantiles.cli.dry_run import show_dry_run  # loads all that plans need
+
             show_dry_run(job)
             return
         result: Release | GroupedRelease = run(  # type: ignore[assignment]

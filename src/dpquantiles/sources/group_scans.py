@@ -16,6 +16,7 @@ from dpquantiles.kinds import Kind
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.engine import CODE, Engine, engine_of
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.memory import TypedColumn
@@ -59,7 +60,7 @@ def by_place(counts: Any, count: int) -> Ints:
 
 def integers(series: Any) -> Ints:
     """Collected whole numbers as an array."""
-    return np.asarray(series.to_numpy()).astype(np.int64)
+    return np.asarray(as_numpy(series)).astype(np.int64)
 
 
 def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:

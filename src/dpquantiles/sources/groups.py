@@ -17,6 +17,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.engine import CODE, engine_of, pinned, renamed, safe
 from dpquantiles.sources.group_scans import (
     ABSENT,
@@ -168,7 +169,7 @@ class GroupedRows:
         # A row must belong to one group only, whichever keys a library considers equal.
         coded = coded.unique(list(self.names), keep="any")
         joined = frame.join(coded, on=list(self.names), how="inner")
-        codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
+        codes = as_numpy(joined[CODE]).astype(np.int64, copy=False)
         return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
 
 

@@ -13,6 +13,7 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
 from dpquantiles.sources import narwhals as nw
+from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.tables import domain_of, kind_of, places
 from dpquantiles.views import ArrayView, SortedView
 
@@ -152,7 +153,7 @@ def _values(series: Any) -> NDArray[Any]:
         return _masked(series.cast(nw.Int32), 0).astype(np.int64).view("datetime64[D]")
     if dtype == nw.Datetime and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    values: NDArray[Any] = series.to_numpy()
+    values = as_numpy(series)
     return values.astype(np.float64) if dtype.is_float() else values
 
 
@@ -164,7 +165,7 @@ def _declared_type(native: Any) -> Any:
 
 def _masked(series: Any, stand_in: object) -> NDArray[Any]:
     """The records as a masked array. A stand-in takes the places of nulls, which are masked."""
-    values, nulls = series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
+    values, nulls = as_numpy(series.fill_null(stand_in)), as_numpy(series.is_null())
     array: NDArray[Any] = np.ma.masked_array(values, nulls)
     return array
 
