@@ -52,7 +52,7 @@ def miss_chance(
     noises, chances = likely_noise(len(counts) + len(hidden), rate)
     wanted, below = Intervals(level), dict(zip(range(10, 100, 10), np.cumsum(counts), strict=False))
     missed = np.full(2, 1 - chances.sum())
-    for noisy, chance in zip((noises + [*counts, *hidden]).tolist(), chances, strict=True):
+    for noisy, chance in zip(np.add(noises, [*counts, *hidden]).tolist(), chances, strict=True):
         gone = noisy.pop() if hidden else None
         ranks = measured(noisy, rate, public=n + sum(hidden) if public else None, missing=gone)
         # An answer that compares with nothing cannot hide a wrong end.
