@@ -68,7 +68,7 @@ def release(
     quiet: options.Quiet = False,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query, or of each group.
+    """Release private quantiles of one column, from files or a query, overall or by group.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """

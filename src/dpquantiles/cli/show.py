@@ -24,14 +24,14 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="JSON that release or to_json() wrote (- for stdin), or a ledger, which keeps its "
-        "releases.",
+        help="A JSON file written by release or to_json() (- for standard input), or a ledger, "
+        "which keeps its releases.",
         show_default=False,
     ),
 ]
 RequestId = Annotated[
     str | None,
-    option("--request-id", "ID", "Of a ledger, the release with this name. Default: the last one."),
+    option("--request-id", "ID", "The release with this ID in a ledger. Default: the last one."),
 ]
 
 
