@@ -61,7 +61,7 @@ def _result(file: str, request_id: str | None) -> tuple[Shown, Remains | None]:
             if opened.read(len(LEDGER_START)) == LEDGER_START:
                 return _kept(path, request_id)
     if request_id is not None:
-        raise InvalidValue(f"request-id is for ledgers alone, got the file '{file}'")
+        raise InvalidValue(f"request-id is only for ledgers, got the file '{file}'")
     try:
         text = sys.stdin.read() if file == STDIN else path.read_text(encoding="utf-8")
     except OSError as error:
