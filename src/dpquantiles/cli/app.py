@@ -56,11 +56,17 @@ def _application(given: Sequence[str]) -> typer.Typer:
 
 
 def _without_types(command: Any, parent: typer.Context | None = None) -> Any:
-    """A command whose help names no type for flags, which take no value."""
+    """A command whose help names no types: flags take no value, and arguments have names."""
     context = typer.Context(command, parent=parent, **command.context_settings)
-    for flag in (*command.params, command.get_help_option(context)):
-        if getattr(flag, "is_flag", False):
-            flag.metavar = ""
+    for param in (*command.params, command.get_help_option(context)):
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+        if param.param_type_name == "argument":
+            # Some versions of Typer add <str> here, and write {FILE} if it is required.
+            name = str(param.metavar)
+            usage = name if param.required else f"[{name}]"
+            param.display_type_rich = lambda **_: ""
+            param._usage_display_name = lambda usage=usage: usage
     for part in getattr(command, "commands", {}).values():
         _without_types(part, context)
     return command

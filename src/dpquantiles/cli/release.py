@@ -68,7 +68,7 @@ def release(
     quiet: options.Quiet = False,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query, or of each group.
+    """Release private quantiles of one column, from files or a query, overall or by group.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
@@ -140,7 +140,7 @@ def _data(
     source: Piped | None,
 ) -> Named:
     if (file is None) == (sql is None):
-        raise InvalidValue("data must be named once: a FILE, or a query with --sql")
+        raise InvalidValue("data must be given once: either a FILE, or a query with --sql")
     if database is not None and sql is None:
         raise InvalidValue("database must come with --sql, the query to run in it")
     if source is not None:

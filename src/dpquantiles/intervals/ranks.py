@@ -68,7 +68,7 @@ class Intervals:
         if self.of == POPULATION and rows > 1:
             raise InvalidValue(
                 f"intervals of the population need max_rows_per_unit=1, got {rows}: rows of one "
-                "unit are no independent draws; take intervals of the data"
+                "unit are not independent draws; ask for intervals of the data"
             )
 
 
