@@ -35,6 +35,7 @@ def commands(page: Path) -> list[str]:
     return [line[2:] for line in lines if line.startswith("$ dpquantiles")]
 
 
+@pytest.mark.usefixtures("rough_plans")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(
     page: Path,

@@ -14,7 +14,6 @@ from dpquantiles.sources.source import open_data
 from tests.conftest import Postgres
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
