@@ -11,6 +11,7 @@ Engines treat NaN as the greatest number, or as equal to none, so an upper end l
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -299,7 +300,8 @@ def first_that_reaches(
 
 def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in these ranges, for engines that evaluate only the branch that a row takes."""
-    value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
+    value, dtype = nw.col(VALUE), frame.collect_schema()[VALUE]
+    ends = [(_literal(low, dtype), _literal(high, dtype)) for low, high in ranges]
     inside = (value >= ends[0][0]) & (value <= ends[-1][1])
     if len(ends) > 1:
         inside &= value >= first_that_reaches(
@@ -310,15 +312,19 @@ def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
 
 def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in these ranges, for engines that evaluate every branch for every row."""
-    value = nw.col(VALUE)
-    inside = [(value >= _literal(low)) & (value <= _literal(high)) for low, high in ranges]
+    value, dtype = nw.col(VALUE), frame.collect_schema()[VALUE]
+    ends = [(_literal(low, dtype), _literal(high, dtype)) for low, high in ranges]
+    inside = [(value >= low) & (value <= high) for low, high in ends]
     while len(inside) > 1:  # join pairs, because engines limit the depth of expressions
         pairs = zip(inside[::2], inside[1::2], strict=False)
         inside = [first | second for first, second in pairs] + inside[len(inside) & ~1 :]
     return frame.filter(inside[0])
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: Any, dtype: Any) -> Any:
+    """A value of a column of this type, exactly."""
+    if isinstance(value, Decimal):  # Ibis rounds decimals, and DuckDB reads long ones as doubles
+        return nw.lit(f"{value:f}").cast(dtype)
     if isinstance(value, int) and value > INT64.max:
         return nw.lit(value, dtype=nw.UInt64)
     return nw.lit(value)

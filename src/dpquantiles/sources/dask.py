@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
-from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
+from dpquantiles.errors import InvalidType
+from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
@@ -32,17 +33,16 @@ class Dask(Engine):
 
     def numbers(self, table: Table, column: str) -> Numbers:
         dtype, native = table.dtype(column), table.frame.to_native()
-        kind = kind_of(dtype)
-        numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
-        own = native[[column]].rename(columns={column: VALUE})
-        own = own if numeric else own.map_partitions(_whole, kind, meta={VALUE: "Int64"})
-        frame = nw.from_native(own)
-        if is_time(dtype):
-            return as_ticks(frame, _in_microseconds(dtype), self)
-        numbers = Numbers(frame, kind, self)
-        if not isinstance(kind, DecimalUnits):
-            return numbers
-        return replace(numbers, tick=measure(kind), array=lambda cells: _decimals(cells, kind))
+        kind, own = kind_of(dtype), native[[column]].rename(columns={column: VALUE})
+        if isinstance(kind, DecimalUnits):
+            decimals = nw.from_native(own.map_partitions(_exact, meta={VALUE: object}))
+            return Numbers(decimals, kind, self, array=lambda cells: as_array(cells.to_list()))
+        if is_time(dtype) or dtype == nw.Boolean:
+            whole = nw.from_native(own.map_partitions(_whole, kind, meta={VALUE: "Int64"}))
+            times = _in_microseconds(dtype)
+            return as_ticks(whole, times, self) if is_time(dtype) else Numbers(whole, kind, self)
+        stated = own.map_partitions(_as_stated, kind, own.dtypes[VALUE], meta=own._meta)
+        return Numbers(nw.from_native(stated), kind, self)
 
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
         native, meta = table.frame.to_native(), _coded(table.frame.to_native()._meta, types)
@@ -98,13 +98,12 @@ def _by_partition(frame: Any, work: Callable[..., Any], *asked: Any) -> Any:
 
 def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     """The rows of one partition whose values lie in one of these ascending ranges."""
-    values = memory.read(part[VALUE]).values
-    numbers = np.ma.getdata(values)
+    numbers, missing = _comparable(part)
     low, high = (np.array(ends, dtype=numbers.dtype) for ends in zip(*ranges, strict=True))
     # The only range that can hold a number is the first that does not end below it.
     place = np.minimum(np.searchsorted(high, numbers), len(high) - 1)
     inside = (low[place] <= numbers) & (numbers <= high[place])
-    return part[inside & ~np.ma.getmaskarray(values)]
+    return part[np.asarray(inside & ~missing, dtype=bool)]
 
 
 def _binned(part: Any, bins: Map) -> Any:
@@ -129,16 +128,26 @@ def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
 
 def _located(part: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The positions of one partition, zero for missing values, and which values are missing."""
-    numbers, missing = column(REAL, memory.read(part[VALUE]).values)
+    numbers, missing = column(REAL, memory.read(part[VALUE], REAL).values)
     positions = numbers.astype(np.float64, copy=False)
     if missing is None:
         return positions, np.zeros(len(positions), dtype=bool)
     return np.where(missing, 0.0, positions), missing
 
 
+def _comparable(part: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of one partition, and which of them are null. Other values stand in for these."""
+    values = memory.read(part[VALUE], REAL).values
+    if values.dtype != object:
+        return np.ma.getdata(values), np.ma.getmaskarray(values)
+    null = pd.isna(values)
+    values[null] = Decimal(0)
+    return values, null
+
+
 def _tally(part: Any, name: str) -> Any:
     """One row for each number in a column of one partition."""
-    values = np.ma.getdata(memory.read(part[VALUE]).values)
+    values, _ = _comparable(part)
     return _tallied(part[name].to_numpy(), np.ones(len(part), dtype=np.int64), values, values, name)
 
 
@@ -171,17 +180,57 @@ def _tallied(
 
 def _ends(dtype: Any) -> tuple[Any, Any]:
     """The greatest and the least number of a type, which are replaced by any other."""
+    if dtype.kind == "O":
+        return Decimal("Infinity"), Decimal("-Infinity")
     if dtype.kind == "f":
         return dtype.type(np.inf), dtype.type(-np.inf)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
+def _exact(part: Any) -> Any:
+    """One partition of decimals, as Python's own, which are exact at any size."""
+    decimals = [_decimal(cell) for cell in part[VALUE].tolist()]
+    return pd.DataFrame({VALUE: pd.Series(decimals, part.index, dtype=object)})
+
+
+def _decimal(cell: Any) -> Decimal | None:
+    number = Decimal(cell) if isinstance(cell, (int, float, Decimal)) else None
+    return None if number is None or number.is_nan() else number
+
+
 def _whole(part: Any, kind: Kind) -> Any:
     """One partition of another type, as the whole numbers of its kind."""
-    converted = column(kind, memory.read(part[VALUE]).values)
-    missing = np.zeros(len(part), dtype=bool) if converted.missing is None else converted.missing
-    whole = pd.arrays.IntegerArray(converted.numbers.astype(np.int64), missing)
+    numbers, missing = _read(part, kind)
+    whole = pd.arrays.IntegerArray(numbers.astype(np.int64), missing)
     return pd.DataFrame({VALUE: whole}, index=part.index)
+
+
+def _as_stated(part: Any, kind: Kind, stated: Any) -> Any:
+    """One partition of numbers, in the type that the schema states.
+
+    Dask does not compare the two, and the type of a partition may depend on its records: if all of
+    them are missing, pandas often takes none.
+    """
+    if part[VALUE].dtype == stated:
+        return part
+    numbers, missing = _read(part, kind)
+    own = np.dtype(getattr(stated, "numpy_dtype", stated))
+    if own.kind == "f":
+        return pd.DataFrame({VALUE: np.where(missing, np.nan, numbers)}, index=part.index)
+    if numbers.dtype.kind == "f":
+        numbers = column(kind, np.where(missing, 0, numbers).astype(object)).numbers
+    least, most = np.iinfo(own).min, min(np.iinfo(own).max, INT64.max)
+    whole = pd.arrays.IntegerArray(np.clip(numbers, least, most).astype(own), missing)
+    return pd.DataFrame({VALUE: whole}, index=part.index)
+
+
+def _read(part: Any, kind: Kind) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The numbers of one partition of any type; records of another kind count as missing."""
+    try:
+        numbers, missing = column(kind, memory.read(part[VALUE], kind).values)
+    except InvalidType:  # read record by record
+        numbers, missing = column(kind, as_array(part[VALUE].tolist()))
+    return numbers, np.zeros(len(part), dtype=bool) if missing is None else missing
 
 
 def _in_microseconds(dtype: Any) -> Any:
@@ -189,10 +238,6 @@ def _in_microseconds(dtype: Any) -> Any:
     if dtype == nw.Datetime:
         return nw.Datetime("us", dtype.time_zone)
     return nw.Duration("us") if dtype == nw.Duration else dtype
-
-
-def _decimals(cells: Any, kind: Kind) -> NDArray[Any]:
-    return np.array([kind.value(cell) for cell in cells.to_list()], dtype=object)
 
 
 def _coded(part: Any, types: Mapping[str, str]) -> Any:
