@@ -172,8 +172,8 @@ def _enough(
         return None
     if len(stated) > 1 or any(budget is not None for budget in budgets):
         raise InvalidValue(
-            f"{next(iter(stated)).replace('_', '-')} must be given instead of epsilon, rho and other "
-            "errors, not beside them"
+            f"{next(iter(stated)).replace('_', '-')} must be given instead of epsilon, rho and "
+            "other errors, not beside them"
         )
     ((name, text),) = stated.items()
     if name == "value_error":
