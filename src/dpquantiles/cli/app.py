@@ -97,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(error, "format_message"):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", "dpquantiles")
-        screen.error(f"{error.format_message().rstrip('.')}; see {command} --help")
+        said = error.format_message().rstrip(".")
+        screen.error(f"{said}{' See' if said.endswith(('?', '!')) else '; see'} {command} --help")
         return USAGE
     return code if isinstance(code, int) else 0
 

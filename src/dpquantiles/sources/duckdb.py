@@ -22,7 +22,7 @@ try:
     import duckdb as duckdb  # `relations` uses it too
 except ImportError:
     raise MissingBackend(
-        "files by pattern or address, SQL queries and DuckDB databases need DuckDB: "
+        "groups and units in files, patterns, URLs, SQL queries and databases need DuckDB: "
         "pip install 'dpquantiles[duckdb]'"
     ) from None
 
