@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import PLAIN, arrow_as_numpy, as_numpy
+from dpquantiles.sources.memory import PLAIN, arrow_as_numpy, as_numpy
 
 NUMBERS = [name for name in PLAIN if "[" not in name]
 TIMES = [name for name in PLAIN if "[" in name]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dpquantiles.kinds import Kind
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, POSITION, Engine
+from dpquantiles.sources.memory import as_numpy
 from dpquantiles.views.protocol import Ints
 
 _DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}

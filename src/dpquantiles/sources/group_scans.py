@@ -16,10 +16,9 @@ from dpquantiles.kinds import Kind
 from dpquantiles.kinds import column as as_numbers
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.engine import CODE, Engine, engine_of
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.memory import TypedColumn, as_numpy
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import Groups, SortedView, is_dropped, stand_in
 from dpquantiles.views.array import portions

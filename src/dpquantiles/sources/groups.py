@@ -17,7 +17,6 @@ from dpquantiles.grid import Grid
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import as_numpy
 from dpquantiles.sources.engine import CODE, engine_of, pinned, renamed, safe
 from dpquantiles.sources.group_scans import (
     ABSENT,
@@ -29,7 +28,7 @@ from dpquantiles.sources.group_scans import (
     on_grid,
 )
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
-from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.memory import TypedColumn, as_numpy
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present

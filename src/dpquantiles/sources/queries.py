@@ -16,11 +16,11 @@ from dpquantiles.entropy import Bits
 from dpquantiles.kinds.times import MICROSECONDS
 from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import arrow_as_numpy, as_numpy
 from dpquantiles.sources.bins import VALUE
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import CODE, Engine
 from dpquantiles.sources.keys import whole_code
+from dpquantiles.sources.memory import arrow_as_numpy, as_numpy
 from dpquantiles.sources.tables import Table, is_time, kind_of
 from dpquantiles.sources.units import ABSENT, ROW, UNIT
 

@@ -19,9 +19,8 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.arrays import arrow_as_numpy, as_numpy
 from dpquantiles.sources.engine import engine_of, safe
-from dpquantiles.sources.memory import as_arrow
+from dpquantiles.sources.memory import arrow_as_numpy, as_arrow, as_numpy
 from dpquantiles.sources.tables import Table, free_name, short
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
