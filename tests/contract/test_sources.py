@@ -20,9 +20,7 @@ from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
 
 Q = (0.9, 0.1, 0.5)
 
-# Workers share nothing, so all tests of engines that start slowly belong to one of them.
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*defaulting to pandas:UserWarning"),

@@ -5,16 +5,18 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import DecimalUnits
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data
 from tests.conftest import Postgres
+from tests.sources.origins import LAZY, make
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -107,3 +109,19 @@ def test_spark_fails_without_quoting_data(spark: Any) -> None:
     with pytest.raises(dpq.ScanFailed, match=r"^Spark failed while the data were read") as caught:
         dpq.median(data, column="x", epsilon=1)
     assert "secret" not in str(caught.value)
+
+
+FINE = [Decimal(k).scaleb(-9) for k in (1, 499_999_999, 500_000_001, 12_345_678_901_234_567_890)]
+"""With one more digit than doubles tell apart, or than a type has by default."""
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_ranges_of_decimals_are_exact(engine: str, request: pytest.FixtureRequest) -> None:
+    values = [*FINE, *(-value for value in FINE)]
+    table = pa.table({"x": pa.array(values, pa.decimal128(38, 9))})
+    source = open_data(make(engine, table, request), "x").source("x")
+    assert isinstance(source, LazyColumn)
+    for value in values:
+        assert source.numbers.fetch([(value, value)]).tolist() == [value]
+    ranges = [(value, value) for value in sorted(values)[::3]]
+    assert sorted(source.numbers.fetch(ranges).tolist()) == sorted(values)[::3]

@@ -98,7 +98,6 @@ def mixed_table(engine: str, request: pytest.FixtureRequest) -> Any:
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.xdist_group("engines")
 @pytest.mark.parametrize("engine", LAZY)
 def test_groups_in_several_portions_are_those_of_the_array(
     engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch

@@ -44,7 +44,7 @@ def test_counts_are_right_where_no_step_touches_what_is_open(
     found = segmented(records, [record // width for record in records])
     asked = np.array(steps, dtype=np.int64)
     open_ = found.touched(asked) & ~found.complete
-    fetched = found._replace(fetched=open_)
+    fetched = found.with_fetched(open_)
     members = [r for r in sorted(records) if _segment_of(found, r) in np.flatnonzero(open_)]
     below, through = fetched.counting(np.array(members, dtype=np.int64), asked)
     ordered = np.sort(records)
@@ -150,7 +150,7 @@ def test_bounds_hold_the_true_numbers(
 ) -> None:
     found = segmented(records, [record // width for record in records])
     fetched = np.array(data.draw(st.lists(st.booleans(), min_size=40, max_size=40)))
-    found = found._replace(fetched=fetched[: len(found.counts)])
+    found = found.with_fetched(fetched[: len(found.counts)])
     ordered, ends = np.sort(records), np.cumsum(found.counts)
     pool = ordered[np.repeat(found.fetched, found.counts)]
     steps = np.arange(-1, 33)
