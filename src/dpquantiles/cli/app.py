@@ -128,7 +128,7 @@ def _as_typed(message: str) -> str:
     message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
     message = re.sub(r"\b(delimiter|decimal|thousands)=('[^']+')", r"--\1 \2", message)
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
-    message = re.sub(r"\bneeds by\b", "needs --by", message)
+    message = re.sub(r"\b(needs|given with) by\b", r"\1 --by", message)
     message = re.sub(r"\brequest_id\b", "request-id", message)
     message = re.sub(r"\b(min|value|rank)_(size|error)\b", r"\1-\2", message)
     message = message.replace("spread=(low, high)", "--spread LOW:HIGH")

@@ -11,6 +11,7 @@ from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import Ledger, inspection
+from dpquantiles.ledger.entries import words
 from dpquantiles.present import spending
 
 TAMPERED = 1
@@ -65,7 +66,10 @@ def create(
         rho=getattr(budget, "rho", None),
         neighbors=budget.neighbors,
     )
-    screen.note(f"created '{file}' with a budget for every data set: {budget}")
+    screen.note(
+        f"created '{file}'; each data set has the budget {words(budget)}, "
+        f"{budget.neighbors} neighbors"
+    )
 
 
 @ledger.command()

@@ -128,7 +128,7 @@ def release(
             rest = left(job)
     deliver(result, wanted, kept, rest)
     if rest is not None:
-        screen.note(f"of data set {dataset!r}, {rest.words}")
+        screen.note(f"data set {dataset!r}: {rest.words}")
 
 
 def _data(
