@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.sources import lazy
 from tests.sources.origins import in_dask
 
 dd: Any = pytest.importorskip("dask.dataframe")
@@ -68,15 +67,3 @@ def test_decimals_of_dask_are_as_large_and_as_fine_as_the_grid(resolution: Decim
     asked: dict[str, Any] = {"column": "x", "epsilon": 50, "resolution": resolution}
     found = dpq.deciles(in_dask(table), rng=random.Random(3), **asked)
     assert found.values == dpq.deciles(table, rng=random.Random(3), **asked).values
-
-
-def test_missing_values_are_in_no_part_of_a_bin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They have the position zero, where there are others here, which are counted apart."""
-    monkeypatch.setattr(lazy, "FEW_ROWS", 0)
-    drawn = np.random.default_rng(5).normal(0, 1, 3000)
-    drawn[::7] = np.nan
-    table = pa.table({"x": pa.array(drawn, from_pandas=True)})
-    asked: dict[str, Any] = {"column": "x", "epsilon": 5, "mechanism": "adaptive_tree"}
-    asked["bounds"] = (-1e9, 1e9)
-    found = dpq.quantiles(in_dask(table), "percentiles", rng=random.Random(3), **asked)
-    assert found.values == dpq.quantiles(table, "percentiles", rng=random.Random(3), **asked).values
