@@ -11,6 +11,7 @@ import pytest
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import DecimalUnits
+from dpquantiles.sources.bins import Even, Intervals
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data
 from tests.conftest import Postgres
@@ -125,3 +126,27 @@ def test_ranges_of_decimals_are_exact(engine: str, request: pytest.FixtureReques
         assert source.numbers.fetch([(value, value)]).tolist() == [value]
     ranges = [(value, value) for value in sorted(values)[::3]]
     assert sorted(source.numbers.fetch(ranges).tolist()) == sorted(values)[::3]
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_intervals_of_parts_hold_their_own_records_alone(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Missing records are in none of them, wherever zero lies, and neither are those between."""
+    values = np.random.default_rng(5).uniform(-8, 8, 400)
+    values[::7] = np.nan
+    data = make(engine, pa.table({"x": pa.array(values, from_pandas=True)}), request)
+    source = open_data(data, "x").source("x")
+    assert isinstance(source, LazyColumn)
+    parts = Even(-8.0, 8.0, bins=4, parts=16)  # zero lies in part 31
+    intervals = Intervals(np.array([3, 16, 20, 33]), np.array([7, 19, 31, 47]))
+    known = np.sort(values[~np.isnan(values)])
+    places = parts.places(known)
+    own = [known[(a <= places) & (places <= b)] for a, b in zip(*intervals, strict=True)]
+    found = source.numbers.count_within(parts, intervals)
+    assert (found.bins.tolist(), found.missing) == ([0, 1, 2, 3], 0)
+    assert found.counts.tolist() == list(map(len, own))
+    assert found.low.to_list() == [some[0] for some in own]
+    assert found.high.to_list() == [some[-1] for some in own]
+    fetched = np.sort(source.numbers.fetch_within(parts, intervals))
+    np.testing.assert_array_equal(fetched, np.concatenate(own))

@@ -37,6 +37,17 @@ def test_overlapping_bins_become_one_segment(records: list[int], bins: list[int]
         assert (ordered[start], ordered[stop - 1]) == (low, high)
 
 
+def test_bins_that_touch_stay_apart_and_only_whole_bins_know_their_parts() -> None:
+    """A segment of several bins is none of them: its records would be looked for in one alone."""
+    found = segmented([1, 5, 5, 9, 20, 24, 22, 26], [3, 3, 4, 4, 6, 6, 7, 7])
+    assert list(zip(found.low, found.high, found.counts, strict=True)) == [
+        (1, 5, 2),
+        (5, 9, 2),
+        (20, 26, 4),
+    ]
+    assert found.first.tolist() == found.last.tolist() == [3, 4, -1]
+
+
 @given(RECORDS, st.integers(1, 10), st.lists(st.integers(-1, 31), max_size=6))
 def test_counts_are_right_where_no_step_touches_what_is_open(
     records: list[int], width: int, steps: list[int]
