@@ -80,7 +80,7 @@ def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
     [
         (("--epsilon", "0"), "epsilon must be positive"),
         ((), "epsilon must be given"),
-        (("--epsilon", "1", "--rank-error", "0.01"), "rank-error must stand in place"),
+        (("--epsilon", "1", "--rank-error", "0.01"), "rank-error must be given instead of epsilon"),
         (("--rank-error", "0"), "rank-error must be positive"),
         (("--rank-error", "-1"), "rank-error must be positive"),
         (("--epsilon", "1", "--data", "tide"), "did you mean 'tied'?"),

@@ -18,7 +18,17 @@ from hypothesis import strategies as st
 
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, default_grid
 from dpquantiles.kinds import DATE, DURATION, INTEGER, REAL, Datetime, DecimalUnits
-from dpquantiles.sources.bins import BINS, DAY, ROOT_BINS, Even, Map, Pieces, Roots, first_map
+from dpquantiles.sources.bins import (
+    BINS,
+    DAY,
+    ROOT_BINS,
+    Even,
+    Intervals,
+    Map,
+    Pieces,
+    Roots,
+    first_map,
+)
 
 
 def bins_of(numbers: list[float], bins: Map) -> list[int]:
@@ -125,3 +135,23 @@ def test_bins_of_wide_ranges_widen() -> None:
 )
 def test_ends_that_doubles_cannot_divide_are_left_alone(ends: Any) -> None:
     assert not Even(*ends).helps
+
+
+PARTS = 8
+"""The parts of each bin below."""
+
+
+@given(
+    st.sets(st.integers(0, 9), min_size=1, max_size=5), st.lists(st.integers(-3, 10 * PARTS + 3))
+)
+def test_intervals_are_cut_where_it_is_asked_and_nowhere_else(
+    bins: set[int], starts: list[int]
+) -> None:
+    first = np.array(sorted(bins), dtype=np.int64) * PARTS
+    wholes = Intervals(first, first + PARTS - 1)
+    which, pieces = wholes.cut(np.array(starts, dtype=np.int64))
+    own = [(a, [s for s in sorted(set(starts)) if a < s < a + PARTS]) for a in first.tolist()]
+    assert which.tolist() == [place for place, (_, inside) in enumerate(own) if inside]
+    firsts = [start for a, inside in own if inside for start in (a, *inside)]
+    lasts = [end for a, inside in own if inside for end in (*(s - 1 for s in inside), a + 7)]
+    assert (pieces.first.tolist(), pieces.last.tolist()) == (firsts, lasts)

@@ -5,13 +5,17 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
 from dpquantiles.grid import default_grid
 from dpquantiles.kinds import DecimalUnits
+from dpquantiles.sources.bins import Even, Intervals
+from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.source import open_data
 from tests.conftest import Postgres
+from tests.sources.origins import LAZY, make
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
@@ -106,3 +110,43 @@ def test_spark_fails_without_quoting_data(spark: Any) -> None:
     with pytest.raises(dpq.ScanFailed, match=r"^Spark failed while the data were read") as caught:
         dpq.median(data, column="x", epsilon=1)
     assert "secret" not in str(caught.value)
+
+
+FINE = [Decimal(k).scaleb(-9) for k in (1, 499_999_999, 500_000_001, 12_345_678_901_234_567_890)]
+"""With one more digit than doubles tell apart, or than a type has by default."""
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_ranges_of_decimals_are_exact(engine: str, request: pytest.FixtureRequest) -> None:
+    values = [*FINE, *(-value for value in FINE)]
+    table = pa.table({"x": pa.array(values, pa.decimal128(38, 9))})
+    source = open_data(make(engine, table, request), "x").source("x")
+    assert isinstance(source, LazyColumn)
+    for value in values:
+        assert source.numbers.fetch([(value, value)]).tolist() == [value]
+    ranges = [(value, value) for value in sorted(values)[::3]]
+    assert sorted(source.numbers.fetch(ranges).tolist()) == sorted(values)[::3]
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_intervals_of_parts_hold_their_own_records_alone(
+    engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Missing records are in none of them, wherever zero lies, and neither are those between."""
+    values = np.random.default_rng(5).uniform(-8, 8, 400)
+    values[::7] = np.nan
+    data = make(engine, pa.table({"x": pa.array(values, from_pandas=True)}), request)
+    source = open_data(data, "x").source("x")
+    assert isinstance(source, LazyColumn)
+    parts = Even(-8.0, 8.0, bins=4, parts=16)  # zero lies in part 31
+    intervals = Intervals(np.array([3, 16, 20, 33]), np.array([7, 19, 31, 47]))
+    known = np.sort(values[~np.isnan(values)])
+    places = parts.places(known)
+    own = [known[(a <= places) & (places <= b)] for a, b in zip(*intervals, strict=True)]
+    found = source.numbers.count_within(parts, intervals)
+    assert (found.bins.tolist(), found.missing) == ([0, 1, 2, 3], 0)
+    assert found.counts.tolist() == list(map(len, own))
+    assert found.low.to_list() == [some[0] for some in own]
+    assert found.high.to_list() == [some[-1] for some in own]
+    fetched = np.sort(source.numbers.fetch_within(parts, intervals))
+    np.testing.assert_array_equal(fetched, np.concatenate(own))

@@ -3,7 +3,7 @@
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -96,13 +96,21 @@ def assert_same_in_any_order(table: pa.Table, engine: str, k: int) -> None:
     assert found[0].total() == 50 * k
 
 
+HASHES: dict[str, Callable[[Sequence[str]], str]] = {
+    "equal": lambda _: "7::UBIGINT",
+    "equal as doubles": lambda cells: f"{2**64 - 1}::UBIGINT - hash({', '.join(cells)}) % 500",
+}
+
+
 @pytest.mark.parametrize("name", ["numbers", "floats"])
 @pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("hashes", HASHES)
 def test_equal_hashes_of_different_rows_leave_nothing_to_the_order(
-    name: str, k: int, monkeypatch: pytest.MonkeyPatch
+    name: str, k: int, hashes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if all rows have one hash, a unit's own rows alone determine which are kept."""
-    monkeypatch.setattr(DuckDB, "hash_cell", lambda *_: "7::UBIGINT")
+    made = HASHES[hashes]
+    monkeypatch.setattr(DuckDB, "hash_cell", lambda _self, _native, cells, _key: made(cells))
     assert_same_in_any_order(people(VALUES[name], 50), "duckdb", k)
 
 

@@ -10,12 +10,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 import dpquantiles as dpq
 from dpquantiles.errors import ScanFailed
 from dpquantiles.grid import UniformGrid, default_grid
 from dpquantiles.kinds import REAL
 from dpquantiles.privacy import NeighborsName
+from dpquantiles.sources import bins as bins_module
 from dpquantiles.sources import lazy as lazy_module
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import Engine
@@ -26,6 +28,7 @@ from dpquantiles.views import ArrayView, FilledView, Limits
 
 VALUES = np.random.default_rng(3).normal(50_000, 10_000, 20_000)
 TABLE = pl.LazyFrame({"x": VALUES})
+WINDOW = np.arange(9_900, 10_100)
 
 
 def lazy(values: Any = VALUES) -> Numbers:
@@ -144,6 +147,36 @@ def test_crowded_bins_that_are_far_apart_are_divided(
     assert max(counting.rows[-2:]) <= 4000
 
 
+def test_parts_of_bins_are_not_looked_for_in_bins_of_another_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Refined bins are no parts of the first ones, and are fetched by their values."""
+    monkeypatch.setattr(lazy_module, "MOST_ROWS", 3000)
+    monkeypatch.setattr(lazy_module, "MOST_RANGES", 1)
+    monkeypatch.setattr(bins_module, "BINS", 64)
+    grid, index = UniformGrid(0.0, 2.0**31), np.append(WINDOW + 200, WINDOW + 1500)
+    view = ScannedView(lazy(), grid)
+    expected = ArrayView(VALUES, grid).order_statistics(index)
+    np.testing.assert_array_equal(view.order_statistics(index), expected)
+    assert view.scans == 3
+
+
+def test_records_on_both_sides_of_a_step_are_counted_by_one_scan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if they are as near to its ends as doubles can be."""
+    monkeypatch.setattr(lazy_module, "FEW_ROWS", 0)
+    grid = UniformGrid(0.0, 2.0**20, 1.0)  # with four steps for each bin
+    steps = np.array([400_001, 400_003, 400_402, 500_003])
+    edges = np.concatenate([steps - 0.5, steps + 0.5])
+    near = np.concatenate([np.nextafter(edges, 0), np.nextafter(edges, 2.0**20)])
+    spread = (steps[:, None] + np.random.default_rng(6).uniform(-3, 3, (4, 5000))).ravel()
+    values = np.concatenate([near, spread])
+    view = ScannedView(lazy(values), grid)
+    np.testing.assert_array_equal(view.ranks(steps), ArrayView(values, grid).ranks(steps))
+    assert view.scans == 2
+
+
 @pytest.mark.parametrize("values", [[], [None], [float("nan")]])
 def test_nothing_to_see(values: list[Any]) -> None:
     view = ScannedView(lazy(pl.Series(values, dtype=pl.Float64)), default_grid(REAL))
@@ -205,12 +238,42 @@ def test_an_interrupt_stays_one(use: Callable[[Engine], None]) -> None:
         dpq.median(TABLE, column="x", epsilon=1)
 
 
-def test_data_that_change_between_scans_are_refused() -> None:
-    numbers = lazy()
-    view = ScannedView(lazy(VALUES[:-5]), default_grid(REAL))
-    view._numbers = replace(numbers, frame=lazy(np.append(VALUES, VALUES)).frame)
+SPARSE = np.linspace(40_000, 60_000, 30).astype(np.int64)
+
+LOOKS: dict[str, tuple[dict[str, int], Callable[[ScannedView], object]]] = {
+    "fetched": ({}, lambda view: view.order_statistics(WINDOW)),
+    "fetched apart": ({"MOST_RANGES": 0}, lambda view: view.ranks(SPARSE)),
+    "divided": ({"FEW_ROWS": 0}, lambda view: view.ranks(SPARSE)),
+    "refined": ({"MOST_ROWS": 10}, lambda view: view.order_statistics(WINDOW)),
+    "all refined": ({"MOST_ROUGH": 0}, lambda view: view.rough_ranks(SPARSE, 10)),
+}
+"""Ways to a second scan: the limits that lead there, and what is asked."""
+
+MIDDLE = np.argsort(VALUES)[9_000:11_000]
+CHANGES: dict[str, NDArray[np.float64]] = {
+    "more": np.append(VALUES, VALUES[MIDDLE]),
+    "one more": np.append(VALUES, VALUES[MIDDLE[1000]]),
+    "fewer": np.delete(VALUES, MIDDLE[900:1100]),
+    "moved": np.concatenate([np.delete(VALUES, MIDDLE), VALUES[MIDDLE] + 20_000]),
+    "one more at the end": np.append(VALUES, VALUES.max()),
+    "missing": np.append(VALUES, np.nan),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_data_that_change_between_scans_are_refused(
+    look: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, ask = LOOKS[look]
+    for name, value in limits.items():
+        monkeypatch.setattr(lazy_module, name, value)
+    if change in ("missing", "one more at the end") and look != "all refined":
+        pytest.skip("only a scan of all rows can notice it")
+    view = ScannedView(lazy(), UniformGrid(0.0, 2.0**31, 1.0))  # with few bins for all records
+    view._numbers = lazy(CHANGES[change])
     with pytest.raises(ScanFailed, match="changed between two scans"):
-        view.order_statistics(np.arange(9_900, 10_100))
+        ask(view)
 
 
 @pytest.mark.parametrize("length", [1, 4**5])
@@ -231,6 +294,18 @@ def test_occupied_parts_are_those_of_the_array(
     for limits in (Limits(0, 10**9), Limits(1000, 2500), Limits(2000, 6000), Limits(0, 12_000)):
         view = ScannedView(lazy(values), grid)
         assert view.occupied(length, limits) == expected.occupied(length, limits)
+
+
+def test_parts_in_two_cells_are_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells have eight steps, parts have four, and all records lie around the ends of cells."""
+    monkeypatch.setattr(bins_module, "EVEN_BINS", 1)
+    ends = 9.5 + 16 * np.arange(50)
+    values = np.concatenate([[1.5], ends - 0.9, ends + 0.9, [1.5 + 8 * 130]])
+    grid, limits = UniformGrid(0.0, 2.0**20, 1.0), Limits(0, 60)
+    assert ArrayView(values, grid).occupied(4, limits) == 52
+    view = ScannedView(lazy(values), grid)
+    assert view._fills_cells(4, 50)
+    assert view.occupied(4, limits) == 52
 
 
 def test_smooth_records_fill_cells_that_the_engine_counts() -> None:

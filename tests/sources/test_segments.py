@@ -37,6 +37,17 @@ def test_overlapping_bins_become_one_segment(records: list[int], bins: list[int]
         assert (ordered[start], ordered[stop - 1]) == (low, high)
 
 
+def test_bins_that_touch_stay_apart_and_only_whole_bins_know_their_parts() -> None:
+    """A segment of several bins is none of them: its records would be looked for in one alone."""
+    found = segmented([1, 5, 5, 9, 20, 24, 22, 26], [3, 3, 4, 4, 6, 6, 7, 7])
+    assert list(zip(found.low, found.high, found.counts, strict=True)) == [
+        (1, 5, 2),
+        (5, 9, 2),
+        (20, 26, 4),
+    ]
+    assert found.first.tolist() == found.last.tolist() == [3, 4, -1]
+
+
 @given(RECORDS, st.integers(1, 10), st.lists(st.integers(-1, 31), max_size=6))
 def test_counts_are_right_where_no_step_touches_what_is_open(
     records: list[int], width: int, steps: list[int]
@@ -44,7 +55,7 @@ def test_counts_are_right_where_no_step_touches_what_is_open(
     found = segmented(records, [record // width for record in records])
     asked = np.array(steps, dtype=np.int64)
     open_ = found.touched(asked) & ~found.complete
-    fetched = found._replace(fetched=open_)
+    fetched = found.with_fetched(open_)
     members = [r for r in sorted(records) if _segment_of(found, r) in np.flatnonzero(open_)]
     below, through = fetched.counting(np.array(members, dtype=np.int64), asked)
     ordered = np.sort(records)
@@ -150,7 +161,7 @@ def test_bounds_hold_the_true_numbers(
 ) -> None:
     found = segmented(records, [record // width for record in records])
     fetched = np.array(data.draw(st.lists(st.booleans(), min_size=40, max_size=40)))
-    found = found._replace(fetched=fetched[: len(found.counts)])
+    found = found.with_fetched(fetched[: len(found.counts)])
     ordered, ends = np.sort(records), np.cumsum(found.counts)
     pool = ordered[np.repeat(found.fetched, found.counts)]
     steps = np.arange(-1, 33)

@@ -11,6 +11,7 @@ Engines treat NaN as the greatest number, or as equal to none, so an upper end l
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -74,6 +75,9 @@ class Map(Protocol):
     def sql(self, position: str) -> str:
         """The bin of a position that is not missing, as SQL."""
 
+    def places(self, positions: Floats) -> Ints:
+        """The bins of some positions, up to the rounding of roots."""
+
 
 @dataclass(frozen=True)
 class Even:
@@ -109,7 +113,6 @@ class Even:
         return f"floor(({inside} - {start}) * {scale} * {parts})"
 
     def places(self, positions: Floats) -> Ints:
-        """The bins of some positions."""
         if not self.helps:
             return np.zeros(len(positions), dtype=np.int64)
         start, scale = self._line
@@ -165,8 +168,9 @@ class Roots:
         return f"floor(({signed} + {middle}) * {parts})"
 
     def places(self, positions: Floats) -> Ints:
-        """The bins of some positions, up to the rounding of roots."""
-        root = np.minimum(np.abs(positions), self.most) ** 0.5**HALVINGS
+        root = np.minimum(np.abs(positions), self.most)
+        for _ in range(HALVINGS):
+            np.sqrt(root, out=root)
         signed = np.copysign(self._scale * root, positions)
         places: Ints = np.floor((signed + self.bins / 2) * self.parts).astype(np.int64)
         return places
@@ -224,6 +228,17 @@ class Pieces(NamedTuple):
         lower, upper, edge, offset = self._halves
         below, above = lower.sql(position), upper.sql(position)
         return f"CASE WHEN {position} <= {double(edge)} THEN {below} ELSE {above} + {offset} END"
+
+    def places(self, positions: Floats) -> Ints:
+        ends = np.array([piece.high for piece in self.pieces])
+        which = np.minimum(np.searchsorted(ends, positions), len(ends) - 1)
+        found = np.empty(len(positions), dtype=np.int64)
+        offset = 0
+        for number, piece in enumerate(self.pieces):
+            own = which == number
+            found[own] = piece.places(positions[own]) + offset
+            offset += piece.bins
+        return found
 
     @property
     def _halves(self) -> tuple["Pieces", "Pieces", float, int]:
@@ -285,7 +300,8 @@ def first_that_reaches(
 
 def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in these ranges, for engines that evaluate only the branch that a row takes."""
-    value, ends = nw.col(VALUE), [(_literal(low), _literal(high)) for low, high in ranges]
+    value, dtype = nw.col(VALUE), frame.collect_schema()[VALUE]
+    ends = [(_literal(low, dtype), _literal(high, dtype)) for low, high in ranges]
     inside = (value >= ends[0][0]) & (value <= ends[-1][1])
     if len(ends) > 1:
         inside &= value >= first_that_reaches(
@@ -296,15 +312,19 @@ def by_halves(frame: Any, ranges: Sequence[Range]) -> Any:
 
 def any_of(frame: Any, ranges: Sequence[Range]) -> Any:
     """The rows in these ranges, for engines that evaluate every branch for every row."""
-    value = nw.col(VALUE)
-    inside = [(value >= _literal(low)) & (value <= _literal(high)) for low, high in ranges]
+    value, dtype = nw.col(VALUE), frame.collect_schema()[VALUE]
+    ends = [(_literal(low, dtype), _literal(high, dtype)) for low, high in ranges]
+    inside = [(value >= low) & (value <= high) for low, high in ends]
     while len(inside) > 1:  # join pairs, because engines limit the depth of expressions
         pairs = zip(inside[::2], inside[1::2], strict=False)
         inside = [first | second for first, second in pairs] + inside[len(inside) & ~1 :]
     return frame.filter(inside[0])
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: Any, dtype: Any) -> Any:
+    """A value of a column of this type, exactly."""
+    if isinstance(value, Decimal):  # Ibis rounds decimals, and DuckDB reads long ones as doubles
+        return nw.lit(f"{value:f}").cast(dtype)
     if isinstance(value, int) and value > INT64.max:
         return nw.lit(value, dtype=nw.UInt64)
     return nw.lit(value)

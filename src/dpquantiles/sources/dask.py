@@ -1,8 +1,8 @@
 """Data frames of Dask, whose partitions of pandas become numbers one by one, on the workers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -12,12 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
-from dpquantiles.kinds import REAL, DecimalUnits, Kind, column, measure
+from dpquantiles.errors import InvalidType
+from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Map, Range
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, COUNT, HIGH, LOW, MISSING, POSITION, Engine
+from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, Engine
 from dpquantiles.sources.queries import as_ticks
 from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
@@ -32,17 +33,16 @@ class Dask(Engine):
 
     def numbers(self, table: Table, column: str) -> Numbers:
         dtype, native = table.dtype(column), table.frame.to_native()
-        kind = kind_of(dtype)
-        numeric = not is_time(dtype) and dtype not in (nw.Boolean, nw.Decimal)
-        meta = {VALUE: native.dtypes[column] if numeric else "Int64", POSITION: "float64"}
-        convert = _doubles if numeric else _whole
-        frame = nw.from_native(native[[column]].map_partitions(convert, column, kind, meta=meta))
-        if is_time(dtype):
-            return as_ticks(frame, _in_microseconds(dtype), self)
-        numbers = Numbers(frame, kind, self)
-        if not isinstance(kind, DecimalUnits):
-            return numbers
-        return replace(numbers, tick=measure(kind), array=lambda cells: _decimals(cells, kind))
+        kind, own = kind_of(dtype), native[[column]].rename(columns={column: VALUE})
+        if isinstance(kind, DecimalUnits):
+            decimals = nw.from_native(own.map_partitions(_exact, meta={VALUE: object}))
+            return Numbers(decimals, kind, self, array=lambda cells: as_array(cells.to_list()))
+        if is_time(dtype) or dtype == nw.Boolean:
+            whole = nw.from_native(own.map_partitions(_whole, kind, meta={VALUE: "Int64"}))
+            times = _in_microseconds(dtype)
+            return as_ticks(whole, times, self) if is_time(dtype) else Numbers(whole, kind, self)
+        stated = own.map_partitions(_as_stated, kind, own.dtypes[VALUE], meta=own._meta)
+        return Numbers(nw.from_native(stated), kind, self)
 
     def coded(self, table: Table, types: Mapping[str, str]) -> Any:
         native, meta = table.frame.to_native(), _coded(table.frame.to_native()._meta, types)
@@ -60,35 +60,20 @@ class Dask(Engine):
         return _by_partition(frame, _inside, ranges)
 
     def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        return _by_partition(frame, self._binned, bins)
+        return _by_partition(frame, _binned, bins)
 
-    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        """Each partition groups its own rows, and then the bins of all partitions are joined."""
-        least, greatest = nw.col(LOW).min(), nw.col(HIGH).max()
-        bins_of_all = _by_partition(frame, self._counted, bins)
-        return bins_of_all.group_by(BIN).agg(nw.col(COUNT).sum(), least, greatest)
+    @contextmanager
+    def within(self, numbers: Numbers, bins: Parted, intervals: Intervals) -> Iterator[Any]:
+        """The values in some intervals. Each partition finds the intervals of its own rows."""
+        yield _by_partition(numbers.frame, _within, bins, intervals)
 
-    def _binned(self, part: Any, bins: Map) -> Any:
-        frame = nw.from_native(part, eager_only=True)
-        return super().binned(Numbers(frame, REAL, self), frame, bins).to_native()
-
-    def _counted(self, part: Any, bins: Map) -> Any:
-        """The bins of one partition. NumPy groups small whole numbers faster than pandas does."""
-        own = self._binned(part, bins)[BIN].to_numpy()
-        most = own.max(initial=MISSING)
-        if most > MOST_DENSE:
-            names, place = np.unique(own, return_inverse=True)
-        else:
-            names, place = np.arange(MISSING, most + 1), own - MISSING
-        values = np.ma.getdata(memory.read(part[VALUE]).values)
-        counts = np.bincount(place)
-        low, high = (np.full(len(counts), end) for end in _ends(values.dtype))
-        with np.errstate(invalid="ignore"):  # missing values may be NaN
-            np.minimum.at(low, place, values)
-            np.maximum.at(high, place, values)
-        found = np.flatnonzero(counts)
-        cells = {BIN: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
-        return pd.DataFrame(cells)
+    def tallied(self, frame: Any, name: str) -> Any:
+        """Each partition tallies its own rows, and then a few of these tallies become one."""
+        native = frame.to_native()
+        tallies = native.reduction(
+            _tally, _joined, _joined, meta=_tally(native._meta, name), chunk_kwargs={"name": name}
+        )
+        return nw.from_native(tallies)
 
     def is_derived(self, native: Any) -> bool:
         return not all(map(_is_plain, native.expr.walk()))
@@ -113,37 +98,139 @@ def _by_partition(frame: Any, work: Callable[..., Any], *asked: Any) -> Any:
 
 def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     """The rows of one partition whose values lie in one of these ascending ranges."""
-    values = memory.read(part[VALUE]).values
-    numbers = np.ma.getdata(values)
+    numbers, missing = _comparable(part)
     low, high = (np.array(ends, dtype=numbers.dtype) for ends in zip(*ranges, strict=True))
     # The only range that can hold a number is the first that does not end below it.
     place = np.minimum(np.searchsorted(high, numbers), len(high) - 1)
     inside = (low[place] <= numbers) & (numbers <= high[place])
-    return part[inside & ~np.ma.getmaskarray(values)]
+    return part[np.asarray(inside & ~missing, dtype=bool)]
+
+
+def _binned(part: Any, bins: Map) -> Any:
+    """The values of one partition, beside their bins. NumPy is faster here than pandas."""
+    positions, missing = _located(part)
+    place = bins.places(positions)
+    place[missing] = MISSING
+    return pd.DataFrame({VALUE: part[VALUE], BIN: place}, index=part.index)
+
+
+def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
+    """The values of one partition in some intervals, and the place of the interval as `CODE`."""
+    positions, missing = _located(part)
+    places = bins.places(positions)
+    wanted = np.zeros(bins.bins + 1, dtype=bool)  # most rows are in bins without an interval
+    wanted[intervals.first // bins.parts] = True
+    near = np.flatnonzero(wanted[places // bins.parts] & ~missing)
+    code = np.searchsorted(intervals.first, places[near], side="right") - 1
+    inside = (code >= 0) & (places[near] <= intervals.last[code])
+    return pd.DataFrame({VALUE: part[VALUE].iloc[near[inside]], CODE: code[inside]})
+
+
+def _located(part: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The positions of one partition, zero for missing values, and which values are missing."""
+    numbers, missing = column(REAL, memory.read(part[VALUE], REAL).values)
+    positions = numbers.astype(np.float64, copy=False)
+    if missing is None:
+        return positions, np.zeros(len(positions), dtype=bool)
+    return np.where(missing, 0.0, positions), missing
+
+
+def _comparable(part: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values of one partition, and which of them are null. Other values stand in for these."""
+    values = memory.read(part[VALUE], REAL).values
+    if values.dtype != object:
+        return np.ma.getdata(values), np.ma.getmaskarray(values)
+    null = pd.isna(values)
+    values[null] = Decimal(0)
+    return values, null
+
+
+def _tally(part: Any, name: str) -> Any:
+    """One row for each number in a column of one partition."""
+    values, _ = _comparable(part)
+    return _tallied(part[name].to_numpy(), np.ones(len(part), dtype=np.int64), values, values, name)
+
+
+def _joined(tallies: Any) -> Any:
+    """One tally for several."""
+    name, *columns = tallies.columns
+    count, low, high = (tallies[column].to_numpy() for column in columns)
+    return _tallied(tallies[name].to_numpy(), count, low, high, name)
+
+
+def _tallied(
+    own: NDArray[Any], count: NDArray[Any], least: NDArray[Any], greatest: NDArray[Any], name: str
+) -> Any:
+    """The rows with the same number become one. Counting small numbers needs no sort."""
+    first, last = own.min(initial=0), own.max(initial=0)
+    if last - first > MOST_DENSE:
+        names, place = np.unique(own, return_inverse=True)
+    else:
+        names, place = np.arange(first, last + 1), own - first
+    counts = np.zeros(len(names), dtype=np.int64)
+    low, high = (np.full(len(names), end) for end in _ends(least.dtype))
+    np.add.at(counts, place, count)
+    with np.errstate(invalid="ignore"):  # missing values may be NaN
+        np.minimum.at(low, place, least)
+        np.maximum.at(high, place, greatest)
+    found = np.flatnonzero(counts)
+    cells = {name: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
+    return pd.DataFrame(cells)
 
 
 def _ends(dtype: Any) -> tuple[Any, Any]:
     """The greatest and the least number of a type, which are replaced by any other."""
+    if dtype.kind == "O":
+        return Decimal("Infinity"), Decimal("-Infinity")
     if dtype.kind == "f":
         return dtype.type(np.inf), dtype.type(-np.inf)
     return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
 
 
-def _doubles(part: Any, name: str, _: Kind) -> Any:
-    """One partition of numbers. Missing ones have the position zero."""
-    double = column(REAL, memory.read(part[name]).values)
-    missing = np.False_ if double.missing is None else double.missing
-    position = np.where(missing, 0.0, double.numbers)
-    return pd.DataFrame({VALUE: part[name], POSITION: position}, index=part.index)
+def _exact(part: Any) -> Any:
+    """One partition of decimals, as Python's own, which are exact at any size."""
+    decimals = [_decimal(cell) for cell in part[VALUE].tolist()]
+    return pd.DataFrame({VALUE: pd.Series(decimals, part.index, dtype=object)})
 
 
-def _whole(part: Any, name: str, kind: Kind) -> Any:
+def _decimal(cell: Any) -> Decimal | None:
+    number = Decimal(cell) if isinstance(cell, (int, float, Decimal)) else None
+    return None if number is None or number.is_nan() else number
+
+
+def _whole(part: Any, kind: Kind) -> Any:
     """One partition of another type, as the whole numbers of its kind."""
-    converted = column(kind, memory.read(part[name]).values)
-    numbers = converted.numbers.astype(np.int64)
-    missing = np.zeros(len(part), dtype=bool) if converted.missing is None else converted.missing
-    whole = pd.arrays.IntegerArray(numbers, missing)
-    return pd.DataFrame({VALUE: whole, POSITION: numbers.astype(np.float64)}, index=part.index)
+    numbers, missing = _read(part, kind)
+    whole = pd.arrays.IntegerArray(numbers.astype(np.int64), missing)
+    return pd.DataFrame({VALUE: whole}, index=part.index)
+
+
+def _as_stated(part: Any, kind: Kind, stated: Any) -> Any:
+    """One partition of numbers, in the type that the schema states.
+
+    Dask does not compare the two, and the type of a partition may depend on its records: if all of
+    them are missing, pandas often takes none.
+    """
+    if part[VALUE].dtype == stated:
+        return part
+    numbers, missing = _read(part, kind)
+    own = np.dtype(getattr(stated, "numpy_dtype", stated))
+    if own.kind == "f":
+        return pd.DataFrame({VALUE: np.where(missing, np.nan, numbers)}, index=part.index)
+    if numbers.dtype.kind == "f":
+        numbers = column(kind, np.where(missing, 0, numbers).astype(object)).numbers
+    least, most = np.iinfo(own).min, min(np.iinfo(own).max, INT64.max)
+    whole = pd.arrays.IntegerArray(np.clip(numbers, least, most).astype(own), missing)
+    return pd.DataFrame({VALUE: whole}, index=part.index)
+
+
+def _read(part: Any, kind: Kind) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The numbers of one partition of any type; records of another kind count as missing."""
+    try:
+        numbers, missing = column(kind, memory.read(part[VALUE], kind).values)
+    except InvalidType:  # read record by record
+        numbers, missing = column(kind, as_array(part[VALUE].tolist()))
+    return numbers, np.zeros(len(part), dtype=bool) if missing is None else missing
 
 
 def _in_microseconds(dtype: Any) -> Any:
@@ -151,10 +238,6 @@ def _in_microseconds(dtype: Any) -> Any:
     if dtype == nw.Datetime:
         return nw.Datetime("us", dtype.time_zone)
     return nw.Duration("us") if dtype == nw.Duration else dtype
-
-
-def _decimals(cells: Any, kind: Kind) -> NDArray[Any]:
-    return np.array([kind.value(cell) for cell in cells.to_list()], dtype=object)
 
 
 def _coded(part: Any, types: Mapping[str, str]) -> Any:

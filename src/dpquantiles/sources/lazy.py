@@ -134,7 +134,7 @@ class ScannedView:
         if len(index) and not 0 <= index[0] <= index[-1] < self.n:
             raise LookupError("a position outside the records was asked for")
         while True:
-            ends = np.cumsum(self._segments.counts)
+            ends = self._segments.through
             place = np.searchsorted(ends, index, side="right")
             incomplete = np.unique(place[~self._segments.complete[place]])
             if not len(incomplete):
@@ -288,7 +288,7 @@ class ScannedView:
         """Put finer segments in the place of others."""
         gone = np.zeros(len(self._segments.counts), dtype=bool)
         gone[wanted] = True
-        wholes = Segments._make(array[gone] for array in self._segments)
+        wholes = self._segments.only(gone)
         same = wholes.filled_by(finer.low, finer.high, finer.counts)
         self._numbers.engine.require_same(same=same)
         self._segments = self._segments.replaced(gone, finer)
@@ -314,11 +314,11 @@ class ScannedView:
     def _keep(self, covered: NDArray[np.bool_], values: NDArray[Any]) -> None:
         """Keep the fetched values of some segments."""
         steps = np.sort(self.grid.encode(self._as_numbers(values)))
-        wanted = Segments._make(array[covered] for array in self._segments)
+        wanted = self._segments.only(covered)
         same = wanted.filled_by(steps, steps, np.ones_like(steps))
         self._numbers.engine.require_same(same=same)
         self._pool = np.sort(np.concatenate([self._pool, steps]))
-        self._segments = self._segments._replace(fetched=self._segments.fetched | covered)
+        self._segments = self._segments.with_fetched(covered)
         self.scans += 1
 
     def _segmented(self, bins: Counts, intervals: Intervals | None = None) -> Segments:

@@ -1,6 +1,8 @@
 """The sorted records of a column, divided into segments of known size and ends."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,8 @@ class Run(NamedTuple):
     last: int
 
 
-class Segments(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Segments:
     """Disjoint segments in ascending order, with their ends as values and as grid steps."""
 
     least: NDArray[Any]
@@ -59,15 +62,32 @@ class Segments(NamedTuple):
         return cls(*ends_found, sums, fetched, *alone)
 
     @property
+    def _arrays(self) -> list[NDArray[Any]]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    @cached_property
     def complete(self) -> NDArray[np.bool_]:
         """Whether all records are known: they were fetched, share one step, or are the two ends."""
         return np.asarray(self.fetched | (self.low == self.high) | (self.counts <= 2))
+
+    @cached_property
+    def through(self) -> Ints:
+        """How many records there are up to the end of each segment."""
+        return np.cumsum(self.counts)
 
     @property
     def fetched_before(self) -> Ints:
         """How many records of fetched segments come before each segment."""
         sizes = self.counts * self.fetched
         return np.asarray(np.cumsum(sizes) - sizes)
+
+    def only(self, some: NDArray[np.bool_]) -> "Segments":
+        """Some of them."""
+        return Segments(*(array[some] for array in self._arrays))
+
+    def with_fetched(self, some: NDArray[np.bool_]) -> "Segments":
+        """The same segments, after the records of some were fetched."""
+        return replace(self, fetched=self.fetched | some)
 
     def below(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
         """At least and at most how many records lie below each step; `pool` is as in `counting`."""
@@ -76,7 +96,7 @@ class Segments(NamedTuple):
         exact, _ = self.counting(pool, steps)
         place = np.maximum(np.searchsorted(self.low, steps) - 1, 0)
         inside = (self.low[place] < steps) & (steps <= self.high[place]) & ~self.complete[place]
-        through = np.cumsum(self.counts)[place]
+        through = self.through[place]
         least = np.where(inside, through - self.counts[place] + 1, exact)
         return least, np.where(inside, through - 1, exact)
 
@@ -88,7 +108,8 @@ class Segments(NamedTuple):
 
     def replaced(self, gone: NDArray[np.bool_], new: "Segments") -> "Segments":
         """Replace some segments by others that cover the same records."""
-        both = [np.concatenate([old[~gone], fresh]) for old, fresh in zip(self, new, strict=True)]
+        pairs = zip(self._arrays, new._arrays, strict=True)
+        both = [np.concatenate([old[~gone], fresh]) for old, fresh in pairs]
         order = np.lexsort((both[3], both[2]))  # by low, then by high
         return Segments(*(array[order] for array in both))
 
@@ -98,7 +119,7 @@ class Segments(NamedTuple):
         There are at most `most` runs, or as many as fetched segments make necessary.
         """
         breaks = np.flatnonzero(np.diff(wanted) > 1)
-        ends = np.append(0, np.cumsum(self.counts))
+        ends = np.append(0, self.through)
         gaps = ends[wanted[breaks + 1]] - ends[wanted[breaks] + 1]
         blocked = np.diff(np.append(0, np.cumsum(self.fetched))[wanted])[breaks] > 0
         # Keep the gaps with the most records, and all gaps with a fetched segment.
@@ -117,7 +138,7 @@ class Segments(NamedTuple):
     def joined(self, runs: Sequence[Run]) -> "Segments":
         """One segment for each run."""
         first, last = (np.array(ends, dtype=np.int64) for ends in zip(*runs, strict=True))
-        before = np.append(0, np.cumsum(self.counts))
+        before = np.append(0, self.through)
         return Segments(
             self.least[first],
             self.greatest[last],
@@ -133,7 +154,7 @@ class Segments(NamedTuple):
         """Whether segments of all records, none of them fetched, can hold the same records."""
         if self.counts.sum() != other.counts.sum():
             return False
-        through, none = np.cumsum(self.counts), np.empty(0, dtype=np.int64)
+        through, none = self.through, np.empty(0, dtype=np.int64)
         return all(
             bool((other.below(none, steps)[0] <= ranks).all())
             and bool((ranks <= other.below(none, steps + 1)[1]).all())
@@ -147,7 +168,7 @@ class Segments(NamedTuple):
         the next piece must begin where the next segment begins. This notices records that moved
         from one segment to another, even if the total number of records is the same.
         """
-        ends, piece_ends = np.cumsum(self.counts), np.cumsum(counts)
+        ends, piece_ends = self.through, np.cumsum(counts)
         if not len(ends) or not len(piece_ends) or ends[-1] != piece_ends[-1]:
             return len(ends) == len(piece_ends) == 0
         last = np.searchsorted(piece_ends, ends)
@@ -161,21 +182,28 @@ class Segments(NamedTuple):
     def counting(self, pool: Ints, steps: Ints) -> tuple[Ints, Ints]:
         """How many records lie below, and at or below, each step.
 
-        `pool` has the steps of all fetched segments. A segment that was not fetched counts as one
-        record at its low end and the others at its high end. That is exact if the segment is
-        complete, or if no step falls into it.
+        `pool` has the steps of all fetched segments.
+        """
+        places, sums = self._unfetched
+        below, through = (
+            sums[np.searchsorted(places, steps, side=side)]
+            + np.searchsorted(pool, steps, side=side)
+            for side in ("left", "right")
+        )
+        return below, through
+
+    @cached_property
+    def _unfetched(self) -> tuple[Ints, Ints]:
+        """Ascending steps of records that were not fetched, and how many records precede each.
+
+        Of each segment, one record is at its low end and the others are at its high end. That is
+        exact if the segment is complete, or if no step falls into it.
         """
         free = ~self.fetched
         places = np.concatenate([self.low[free], self.high[free]])
         weights = np.concatenate([np.ones(int(free.sum()), np.int64), self.counts[free] - 1])
         order = np.argsort(places, kind="stable")
-        sums = np.append(0, np.cumsum(weights[order]))
-        below, through = (
-            sums[np.searchsorted(places[order], steps, side=side)]
-            + np.searchsorted(pool, steps, side=side)
-            for side in ("left", "right")
-        )
-        return below, through
+        return places[order], np.append(0, np.cumsum(weights[order]))
 
     def inner(self, points: int) -> Run | None:
         """The segments without the two ends of a grid of this many points."""
@@ -184,7 +212,7 @@ class Segments(NamedTuple):
 
     def middle(self, run: Run, rows: int) -> Run:
         """The segments around the middle record of a run that hold this many records, or all."""
-        ends = np.cumsum(self.counts)
+        ends = self.through
         before = int(ends[run.first] - self.counts[run.first])
         start = max(before, (before + int(ends[run.last]) - rows) // 2)
         first = int(np.searchsorted(ends, start, side="right"))
