@@ -36,7 +36,7 @@ CANDIDATES = {
     99: ("fitted",),
     255: ("fitted", "adaptive_tree"),
 }
-"""By number of quantiles, what auto takes for them; at 29 it changes over."""
+"""By number of quantiles, what auto chooses for them; at 29 it changes over."""
 
 EPSILONS = (0.1, 1.0, 5.0)
 SHAPES = ("even", "smooth", "clustered", "tied")

@@ -65,7 +65,7 @@ def quantiles(
             SQL query. Lazy tables, files and queries are scanned where they are.
         q: Quantiles between 0 and 1, in any order, or "median", "quartiles", "deciles",
             "percentiles".
-        column: The name of the column, where data are a table.
+        column: The name of the column, where data is a table.
         by: Columns that divide the table into groups; every group gets its own quantiles, and all
             of them together cost one budget.
         keys: With `by`, the groups to answer for, known without looking at the data: a list of
@@ -101,7 +101,7 @@ def quantiles(
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.
         mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
-            whatever the data are like, from public numbers alone; the release says which and why.
+            whatever the data is like, from public numbers alone; the release says which and why.
             With `by` one is taken for all groups.
         intervals: True to measure, for a third of the budget, what intervals around the answers
             rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
@@ -109,9 +109,9 @@ def quantiles(
             they are for the quantiles of the rows that count.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
             makes the result reproducible, and then it has no guarantee.
-        ledger: A `Ledger` that is charged before data are read, and keeps the release.
+        ledger: A `Ledger` that is charged before data is read, and keeps the release.
         dataset: With a ledger, the name of the data set that is charged.
-        part: With a ledger, the part of the data set that these data are, such as "region=north";
+        part: With a ledger, the part of the data set that this data is, such as "region=north";
             parts of one partition are disjoint, so that only the most costly of them counts.
         request_id: With a ledger, a name for this request: asked again under the same name, it is
             not charged again and gives the same release.

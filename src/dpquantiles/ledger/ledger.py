@@ -1,4 +1,4 @@
-"""The ledger: charge before data are read, record before a release leaves, never twice."""
+"""The ledger: charge before data is read, record before a release leaves, never twice."""
 
 import datetime as dt
 import sqlite3
@@ -85,8 +85,8 @@ class Ledger:
         self._catch_up()
         if stated is not None and stated != self.budget:
             raise LedgerError(
-                f"ledger '{self.path}' has another budget: {self.budget}; got {stated}; leave the "
-                "budget out to open it as it is"
+                f"ledger '{self.path}' has a different budget: {self.budget}; got {stated}; leave "
+                "the budget out to open it as it is"
             )
 
     def _create(self, budget: Guarantee) -> None:
@@ -273,8 +273,8 @@ class Ledger:
             books = self._read(table)
             if books.requests[content["request"]].release is not None:
                 raise LedgerError(
-                    f"request {content['request']!r} was released by another process meanwhile; "
-                    "ask again to get that release"
+                    f"request {content['request']!r} was released by another process in the "
+                    "meantime; ask again to get that release"
                 )
             entry = self._next(content)
             table.append([entry])

@@ -164,7 +164,7 @@ def plan(
         delta: With epsilon, as in `quantiles`.
         rho: In place of epsilon, as in `quantiles`.
         bounds: Where values may lie. Their type is the type of the data: (0, 120) plans for whole
-            numbers, (0.0, 120.0) for real ones. Without bounds or grid, data are real numbers.
+            numbers, (0.0, 120.0) for real ones. Without bounds or grid, data is taken as real.
         resolution: The distance between neighboring answers, as in `quantiles`.
         grid: In place of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.

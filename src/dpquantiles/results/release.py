@@ -43,7 +43,7 @@ class Release(Answers):
         """
         if self.ranks is None:
             raise InvalidValue(
-                "interval needs a release with intervals; ask for them when it is made, "
+                "interval needs a release with intervals; ask for them when you make it, "
                 "for example quantiles(..., intervals=True)"
             )
         default = self.ranks.requested
