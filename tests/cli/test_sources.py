@@ -73,7 +73,7 @@ def test_an_engine_that_fails_is_one_line_without_data(run: Command) -> None:
     sql = "SELECT CASE WHEN range = 7 THEN error('secret') ELSE 1.5 END::DOUBLE AS x FROM range(9)"
     done = run("release", "--sql", sql, *OPTIONS)
     assert done.code == 2
-    assert done.err.startswith("error: DuckDB failed while the data were read")
+    assert done.err.startswith("error: DuckDB failed while the data was read")
     assert "secret" not in done.err
     assert done.out == ""
 
@@ -144,7 +144,7 @@ def test_a_long_scan_shows_a_bar_on_a_terminal(
 ) -> None:
     shown = bar(monkeypatch, lambda: 40.0, size)
     assert "reading" in shown
-    assert ("4.0 MB of 10.0 MB" if size else "40 %") in shown
+    assert ("4.0 MB of 10.0 MB" if size else "40%") in shown
 
 
 @pytest.mark.parametrize("percent", [None, lambda: 0.0, lambda: -1.0])

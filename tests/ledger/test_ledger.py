@@ -99,7 +99,7 @@ def test_a_budget_is_kept(path: Path, budget: dict[str, object]) -> None:
 def test_another_budget_is_refused(ledger: Ledger, path: Path) -> None:
     before = ledger.path.read_bytes()
     for other in ({"epsilon": 2.0}, {"rho": 3.0}, {"epsilon": 3.0, "neighbors": "add-remove"}):
-        with pytest.raises(LedgerError, match="has another budget: 3-differential privacy"):
+        with pytest.raises(LedgerError, match="has a different budget: 3-differential privacy"):
             Ledger(path, **other)
     assert path.read_bytes() == before
 

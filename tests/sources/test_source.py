@@ -355,7 +355,7 @@ def test_the_connection_of_a_relation_may_die() -> None:
     relation = connection.sql("SELECT 42.5 AS x FROM range(9)")
     source = open_data(relation, "x").source("x")
     connection.close()
-    with pytest.raises(dpq.ScanFailed, match=r"^DuckDB failed while the data were read") as caught:
+    with pytest.raises(dpq.ScanFailed, match=r"^DuckDB failed while the data was read") as caught:
         source.view(dpq.UniformGrid(0.0, 99.0), "upper")
     assert "42" not in str(caught.value)
 

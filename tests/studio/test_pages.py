@@ -45,7 +45,7 @@ def test_a_plan_needs_no_data(client: TestClient) -> None:
     page = client.get("/plan/answer", params={"records": "5000", "q": "median"}).text
     text = text_of(page)
     assert "of 5,000 records" in text
-    assert "auto takes joint_exp" in text
+    assert "auto chooses joint_exp" in text
     assert "epsilon = 1" in text
     assert page.count("<svg") >= 2
 
@@ -229,7 +229,7 @@ def test_a_file_that_vanishes_gets_a_sentence(
     for page in ("/", "/plan", "/plan/answer", "/release"):
         answer = client.get(f"{page}?{ASKED.query}&request=r1")
         assert answer.status_code == 200
-        assert "not there (any more)" in answer.text
+        assert "is not there, or no longer" in answer.text
     assert "not there" in confirm(client).text
     assert actions(books) == ["budget"]
 
