@@ -34,7 +34,7 @@ class Release(Answers):
     def interval(
         self, level: float | None = None, of: Subject | None = None
     ) -> tuple[Interval, ...]:
-        """An interval for each quantile; it holds the true one with a chance of at least `level`.
+        """For each true quantile, an interval that contains it with a chance of at least `level`.
 
         Without arguments, the intervals are as requested at release time. Any other level, and
         "data" or "population" for `of`, cost nothing extra, because they use the same measured
