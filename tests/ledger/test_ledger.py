@@ -167,7 +167,7 @@ def test_a_failed_draw_keeps_its_charge_and_can_be_completed(ledger: Ledger) -> 
 
     with pytest.raises(ZeroDivisionError) as failed:
         ask(lambda: 1 / 0)
-    assert "charged and nothing was released" in failed.value.__notes__[0]
+    assert "charged, but nothing was released" in failed.value.__notes__[0]
     assert "'march' runs again" in failed.value.__notes__[0]
     assert ledger.spent("payroll") == 1.0
     assert ask(lambda: release(9)) == release(9)
