@@ -334,7 +334,7 @@ def test_a_ledger_with_a_rule_does_not_pass_for_one_without(path: Path) -> None:
     assert image[68:72] == (file.APPLICATION + 2).to_bytes(4, "big")
     image[71] = 1
     path.write_bytes(image)
-    with pytest.raises(LedgerError, match="not the file around them"):
+    with pytest.raises(LedgerError, match="the file around them is not"):
         Ledger(path).verify()
 
 
