@@ -85,7 +85,7 @@ BAD_TYPES: list[tuple[dict[str, Any], str]] = [
 
 
 def refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Whatever the data are."""
+    """Whatever the data is."""
     for data in (DATA, [], [math.nan]):
         with pytest.raises(error, match=message):
             dpq.quantiles(data, **{"q": 0.5, "epsilon": 1.0, **options})

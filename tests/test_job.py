@@ -28,7 +28,7 @@ class Untouchable:
     """Data that fail the test when they are read."""
 
     def __iter__(self) -> Iterator[Any]:
-        pytest.fail("data were read")
+        pytest.fail("data was read")
 
     def __getattr__(self, name: str) -> Any:
         pytest.fail(f"{name} of the data was asked for")

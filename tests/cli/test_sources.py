@@ -128,7 +128,7 @@ class Terminal(io.StringIO):
 
 
 def bar(monkeypatch: pytest.MonkeyPatch, percent: Any, size: int | None) -> str:
-    """What a terminal shows while data are read for a second."""
+    """What a terminal shows while data is read for a second."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setattr(release, "DELAY", 0.0)

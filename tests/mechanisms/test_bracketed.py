@@ -1,4 +1,4 @@
-"""Bracketed: the budget is split honestly, and intervals hold whatever the data are."""
+"""Bracketed: the budget is split honestly, and intervals hold whatever the data is."""
 
 import itertools
 import math
