@@ -35,10 +35,10 @@ docs: $(DOCS)
 	@echo "The site is build/site/index.html; '$(BIN)/mkdocs serve' shows it while you write."
 
 test: lint
-	$(BIN)/pytest -n auto --dist loadgroup --durations=30
+	$(BIN)/pytest -n auto --durations=30
 
 test-slow: $(DEVELOPMENT)
-	$(BIN)/pytest -n auto --dist loadgroup -m "slow or not slow"
+	$(BIN)/pytest -n auto -m "slow or not slow"
 
 # Modin needs an older pandas than everything else is tested with, so it has a place of its own.
 test-modin: $(MODIN)/.modin

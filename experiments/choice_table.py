@@ -36,6 +36,7 @@ from dpquantiles.planner.tables import (
     TREES,
     error,
     grid_name,
+    grid_of,
     measured_on,
 )
 from dpquantiles.privacy import PureDP
@@ -77,7 +78,7 @@ def measured(name: str, grid: str, data: str, n: int, m: int, draws: int) -> flo
     octave = OCTAVES / SAMPLES if kind == "smooth" else 0.0
     views = (
         reference(
-            kind, round(n / epsilon), GRIDS[grid], spread_of(grid, 2 ** (octave * seed)), seed
+            kind, round(n / epsilon), grid_of(grid), spread_of(grid, 2 ** (octave * seed)), seed
         )
         for seed in range(SAMPLES)
     )
@@ -255,7 +256,7 @@ def main() -> None:
         options.output.write_text(json.dumps(plain) + "\n", encoding="utf-8")
     text = options.page.read_text("utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    lines = ratios(GRIDS["fine"], 1.0)
+    lines = ratios(grid_of("fine"), 1.0)
     page = before + "\n".join([BEGIN, "", *lines, "", END]) + after
     options.page.write_text(page, encoding="utf-8")
 

@@ -14,6 +14,9 @@ from typing import Any, NoReturn
 
 import pytest
 
+from dpquantiles.mechanisms.registry import Registration
+from tests.workers import group_of
+
 ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
 """Whether an engine that is not there is a failure: on a machine that checks every change."""
 
@@ -28,6 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="keep what the code answers now")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Workers share nothing, so tests of the same engine belong to one of them, and come first.
+
+    For groups of its own, xdist renames tests, which newer versions of pytest do not allow: every
+    worker would start every engine.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = group_of
+    return scheduler
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that starts an engine, and would not be found by its name."""
+    for item in items:
+        needed = {"spark", "postgres"} & set(getattr(item, "fixturenames", ()))
+        if needed and group_of(item.nodeid) != "engines":
+            raise pytest.UsageError(f"{item.nodeid} needs a word of tests/workers.py in its name")
+
+
 def unavailable(engine: str, why: str) -> NoReturn:
     """Skip the tests of an engine, or fail where all must run."""
     if ALL_ENGINES:
@@ -39,6 +64,12 @@ def require_library(engine: str, *libraries: str) -> None:
     for library in libraries:
         if find_spec(library) is None:
             unavailable(engine, f"no {library}")
+
+
+@pytest.fixture
+def rough_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans from few draws, for tests of all but their numbers, which `tests/planner` checks."""
+    monkeypatch.setattr(Registration, "draws_for", lambda *_: 32)
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +86,7 @@ def spark() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import dpquantiles as dpq
 from dpquantiles.data import flight_delays
 
-TRIALS = 200
+each_length = pytest.mark.parametrize("trials", [60, pytest.param(200, marks=pytest.mark.slow)])
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
 
 REAL_COLUMNS: dict[str, tuple[type, tuple[float, float]]] = {
@@ -43,11 +43,11 @@ def rank_error(values: NDArray[Any], q: Sequence[float], answers: Sequence[float
 
 
 def mean_error(
-    sample: Callable[[np.random.Generator], NDArray[Any]], m: int, **options: Any
+    sample: Callable[[np.random.Generator], NDArray[Any]], m: int, trials: int, **options: Any
 ) -> float:
     """Mean rank error of seeded releases over fresh samples."""
     q, errors = even_quantiles(m), []
-    for trial in range(TRIALS):
+    for trial in range(trials):
         values = sample(np.random.default_rng(trial))
         release = dpq.quantiles(values, q, epsilon=1.0, rng=random.Random(trial), **options)
         errors.append(rank_error(values, q, release.values))
@@ -69,35 +69,43 @@ def column(name: str) -> NDArray[Any]:
 def test_normal_data(m: int, limit: float) -> None:
     """One grid, with bounds and a resolution."""
     options = {"bounds": (-100, 100), "resolution": 2.0**-30}
-    assert mean_error(lambda rng: rng.normal(0, 5, 1000), m, **options) <= limit
+    assert mean_error(lambda rng: rng.normal(0, 5, 1000), m, 200, **options) <= limit
 
 
+@each_length
 @pytest.mark.parametrize(("m", "limit"), [(1, 3.1), (3, 4.2), (9, 6.6)])
 @pytest.mark.parametrize("bounds", [None, (-100, 100)])
-def test_normal_data_on_a_family(m: int, limit: float, bounds: Any) -> None:
+def test_normal_data_on_a_family(m: int, limit: float, bounds: Any, trials: int) -> None:
     """Nothing is known of the rounding, or of the range either."""
-    error = mean_error(lambda rng: rng.normal(0, 5, 1000), m, bounds=bounds)
+    error = mean_error(lambda rng: rng.normal(0, 5, 1000), m, trials, bounds=bounds)
     assert error <= limit
 
 
-def test_known_size_under_add_remove_halves_the_error() -> None:
+@each_length
+def test_known_size_under_add_remove_halves_the_error(trials: int) -> None:
     options = {"bounds": (-100, 100), "neighbors": "add-remove", "size": 1000}
-    assert mean_error(lambda rng: rng.normal(0, 5, 1000), 3, **options) <= 2.0
+    assert mean_error(lambda rng: rng.normal(0, 5, 1000), 3, trials, **options) <= 2.0
 
 
-def test_one_huge_atom() -> None:
+@each_length
+def test_one_huge_atom(trials: int) -> None:
     hours = column("adult_hours")
-    error = mean_error(lambda rng: rng.choice(hours, 1000, replace=False), 9, bounds=(0, 168))
-    assert error <= 1.0
+
+    def sample(rng: np.random.Generator) -> NDArray[Any]:
+        return rng.choice(hours, 1000, replace=False)
+
+    assert mean_error(sample, 9, trials, bounds=(0, 168)) <= 1.0
 
 
+@each_length
 @pytest.mark.parametrize("name", REAL_COLUMNS)
-def test_no_bounds_cost_little(name: str) -> None:
+def test_no_bounds_cost_little(name: str, trials: int) -> None:
     values, (_, bounds) = column(name), REAL_COLUMNS[name]
 
     def sample(rng: np.random.Generator) -> NDArray[Any]:
         return rng.choice(values, 1000, replace=False)
 
-    bounded, unbounded = mean_error(sample, 3, bounds=bounds), mean_error(sample, 3)
+    bounded = mean_error(sample, 3, trials, bounds=bounds)
+    unbounded = mean_error(sample, 3, trials)
     print(f"{name}: {bounded:.2f} ranks with bounds, {unbounded:.2f} without")
     assert unbounded <= bounded + 3

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from dpquantiles.cli import main
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,18 +29,34 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
         exec(compile(code, str(page), "exec"), names)
 
 
+def commands(page: Path) -> list[str]:
+    """Lines that start with `$ ` and call the command line, in order."""
+    lines = [line for code in blocks(page, "console") for line in code.splitlines()]
+    return [line[2:] for line in lines if line.startswith("$ dpquantiles")]
+
+
+@pytest.mark.usefixtures("rough_plans")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, tmp_path: Path) -> None:
-    """Lines that start with `$ ` and call the command line, in order, in one folder."""
+def test_commands_run(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In one folder, by the entry point of the command."""
+    monkeypatch.chdir(tmp_path)
+    for command in commands(page):
+        assert main(shlex.split(command)[1:]) == 0, (command, capsys.readouterr().err)
+
+
+def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
+    """As users type it: a process of its own, by its name."""
     scripts = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    for code in blocks(page, "console"):
-        for line in code.splitlines():
-            if line.startswith("$ dpquantiles"):
-                done = subprocess.run(
-                    shlex.split(line[2:]), cwd=tmp_path, env=environment, capture_output=True
-                )
-                assert done.returncode == 0, (line, done.stderr)
+    path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
+    typed = shlex.split(commands(ROOT / "README.md")[0])
+    done = subprocess.run(typed, cwd=tmp_path, env={**os.environ, "PATH": path}, check=False)
+    assert done.returncode == 0
+    assert list(tmp_path.iterdir()) == [tmp_path / typed[-1]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

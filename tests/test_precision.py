@@ -13,9 +13,7 @@ import dpquantiles as dpq
 from dpquantiles.present import releases
 from tests.sources.origins import make
 
-# Workers share nothing, so all tests of engines that start slowly belong to one of them.
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
@@ -72,7 +70,7 @@ def test_servers_say_it_too(engine: str, request: pytest.FixtureRequest) -> None
     )
 
 
-def test_a_database_that_states_no_precision_may_hold_anything(
+def test_what_postgres_states_no_precision_of_may_hold_anything(
     request: pytest.FixtureRequest,
 ) -> None:
     server = request.getfixturevalue("postgres")

@@ -55,6 +55,13 @@ def test_the_version_loads_no_command() -> None:
     assert not modules & {"numpy", "dpquantiles.api", *commands}
 
 
+def test_a_command_loads_no_other_command() -> None:
+    modules = all_loaded("from dpquantiles.cli import main\nassert main(['release', '-h']) == 0")
+    assert "dpquantiles.cli.release" in modules
+    commands = {f"dpquantiles.cli.{name}" for name in ("show", "plan", "studio", "ledger", "about")}
+    assert not modules & {"dpquantiles.auditing", *commands}
+
+
 PLACES: dict[str, tuple[str, ...]] = vars(dpquantiles)["_PLACES"]
 
 
@@ -156,22 +163,25 @@ def test_releases_are_written_and_read_without_libraries() -> None:
     assert not loaded(code) & LIBRARIES
 
 
-ARROW = "import pyarrow; pyarrow.chunked_array([[1]]).to_numpy()"
-"""What brings results from engines, and all that it loads by itself."""
+ROWS = "(VALUES (1, 1.5, DATE '2024-01-02'), (2, NULL, NULL)) AS t(k, x, d)"
 
 
 @pytest.mark.parametrize(
-    ("library", "table", "transport"),
+    ("library", "table", "asked", "transport"),
     [
-        ("polars", "polars.LazyFrame({'x': [1.5, None]})", ""),
-        ("duckdb", "duckdb.sql('SELECT 1.5 AS x')", ARROW),
-        ("duckdb", "'SELECT 1.5 AS x'", ARROW),
+        ("polars", "polars.LazyFrame({'x': [1.5, None]})", "column='x'", ""),
+        ("duckdb", "duckdb.sql('SELECT 1.5 AS x')", "column='x'", "import pyarrow"),
+        ("duckdb", "'SELECT 1.5 AS x'", "column='x'", "import pyarrow"),
+        ("duckdb", f'"FROM {ROWS}"', "column='d'", "import pyarrow"),
+        ("duckdb", f'"FROM {ROWS}"', "column='x', unit='k'", "import pyarrow"),
     ],
 )
-def test_a_lazy_table_loads_its_own_library_alone(library: str, table: str, transport: str) -> None:
+def test_a_lazy_table_loads_its_own_library_alone(
+    library: str, table: str, asked: str, transport: str
+) -> None:
     own = loaded(f"import {library}\n{transport}") | {"narwhals"}
     named = f"import {library}\nimport dpquantiles as dpq\ndata = {table}\n"
-    modules = loaded(f"{named}dpq.median(data, column='x', epsilon=1)")
+    modules = loaded(f"{named}dpq.median(data, {asked}, epsilon=1)")
     assert {library, "narwhals"} <= modules
     assert modules & LIBRARIES <= own
 

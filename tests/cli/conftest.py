@@ -26,6 +26,11 @@ class Run(NamedTuple):
 Command = Callable[..., Run]
 
 
+@pytest.fixture(autouse=True)
+def _plans(rough_plans: None) -> None:
+    """A dry run shows what a plan says; the numbers are those of the library."""
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Command:
     def call(*arguments: object) -> Run:

@@ -167,6 +167,7 @@ def test_a_missing_library(run: Command, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_commands(run: Command) -> None:
     assert_refused(run, "No such command 'relase'", "relase")
+    assert "? See dpquantiles --help" in run("relase").err
     assert_refused(run, "Missing option '--column'", "release")
 
 

@@ -75,6 +75,43 @@ def test_numbers_in_another_form_are_text_and_the_error_teaches(run: Command, ge
     assert "--decimal ',' and --thousands '.'" in done.err
 
 
+def test_american_thousands_and_dates_are_text_and_the_error_teaches(
+    run: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "pay.csv"
+    path.write_text("\ufeffpay,hired\n" + '"1,234.50",03/31/2024\n' * 300, encoding="utf-8")
+    done = run("release", path, *ASKED)
+    assert done.code == 2
+    assert "numbers like 1,234.5 need --thousands ','" in done.err
+    assert median(run, path, "--thousands", ",") == pytest.approx(1234.5, abs=1)
+    done = run("release", path, "-c", "hired", "-q", "median", "-e", 1)
+    assert "dates must be written like 2024-03-31" in done.err
+
+
+def test_the_form_of_dates_is_said_where_others_count_as_missing(
+    run: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "hired.csv"
+    path.write_text("hired\n" + "2024-03-31\n2024-04-01\n4/2/2024\n" * 100, encoding="utf-8")
+    done = run("release", path, "-c", "hired", "-q", "median", "-e", 1)
+    assert "cells that are empty, named by --na or not dates like 2024-03-31 count" in done.err
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [((0, 10), "Every answer is the highest possible value, 10."), ((0, 90), ""), ((50, 90), "")],
+)
+def test_answers_at_a_bound_get_a_hint(
+    run: Command, tmp_path: Path, bounds: tuple[int, int], said: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("x\n" + "40\n50\n60\n" * 300, encoding="utf-8")
+    asked = ("-c", "x", "-q", "quartiles", "-e", 9, "--bounds", *bounds, "-f", "text")
+    shown = " ".join(run("release", path, *asked).out.split())
+    assert ("Every answer" in shown) is bool(said)
+    assert said in shown
+
+
 @pytest.mark.parametrize("name", ["pay.tsv", "pay.tsv.gz", "pay.csv.gz", "pay.txt"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_files_by_their_names(run: Command, tmp_path: Path, name: str, grouped: bool) -> None:

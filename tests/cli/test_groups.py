@@ -105,7 +105,7 @@ def test_a_dry_run_says_what_units_cost(run: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--by", "county"), "keys must be given with by"),
+        (("--by", "county"), "keys must be given with --by"),
         (("--by", "conty", "--keys", "Kent"), "did you mean 'county'?"),
         (("--by", "county", "--keys", "nosuch.csv"), "no such file: 'nosuch.csv'"),
         (("--by", "year", "--keys", "counties.csv"), "has no column 'year'"),
@@ -143,7 +143,7 @@ KENT = ("--by", "county", "--keys", "Kent")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--by", "county"), "keys must be given with by"),
+        (("--by", "county"), "keys must be given with --by"),
         (("--by", "conty", "--keys", "Kent"), "did you mean 'county'?"),
         (("--by", "county", "--keys", "nosuch.csv"), "no such file: 'nosuch.csv'"),
         (("--by", "year", "--keys", "counties.csv"), "has no column 'year'"),

@@ -55,6 +55,13 @@ def test_mechanisms_are_listed_in_words(run: Command) -> None:
     assert all(one["cost"] for one in listed)
 
 
-@pytest.mark.parametrize("command", [[], ["release"], ["plan"], ["ledger"], ["ledger", "create"]])
-def test_flags_have_no_type(command: list[str], run: Command) -> None:
-    assert "<bool>" not in run(*command, "--help").out
+EVERY = ["", "release", "show", "plan", "studio", "mechanisms", "demo", "doctor", "audit", "ledger"]
+EVERY += [f"ledger {name}" for name in ("create", "show", "verify", "export")]
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_help_shows_names_and_no_types(command: str, run: Command) -> None:
+    shown = run(*command.split(), "--help").out
+    assert not re.search(r"<\w+>|\{", shown)
+    if command.startswith("ledger "):
+        assert re.search(rf"Usage: dpquantiles {command} \[OPTIONS\] FILE *\n", shown)

@@ -20,7 +20,7 @@ def budget(run: Command, tmp_path: Path) -> Path:
     path = tmp_path / "budget.db"
     done = run("ledger", "create", path, "--epsilon", 3)
     assert (done.code, done.out) == (0, "")
-    assert "3-differential privacy" in done.err
+    assert "epsilon = 3, swap neighbors" in done.err
     return path
 
 

@@ -207,7 +207,7 @@ def test_what_remains_is_told_after_each_release(run: Command, table: Path, tmp_
     Ledger(tmp_path / "budget.db", epsilon=9)
     charged = ("--ledger", tmp_path / "budget.db", "--dataset", "pay")
     done = run("release", table, *ASK, *charged)
-    assert "note: of data set 'pay', epsilon = 4 remains of epsilon = 9\n" in done.err
+    assert "note: data set 'pay': epsilon = 4 remains of epsilon = 9\n" in done.err
 
 
 def test_quiet_leaves_warnings_and_errors(run: Command, table: Path, tmp_path: Path) -> None:

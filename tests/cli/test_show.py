@@ -50,7 +50,7 @@ def test_other_files_are_refused(run: Command, tmp_path: Path, content: bytes) -
     done = run("show", path)
     assert (done.code, done.out) == (2, "")
     assert "must hold a release as JSON, as release -o release.json writes it" in done.err
-    assert "is for ledgers alone" in run("show", path, "--request-id", "x").err
+    assert "is only for ledgers" in run("show", path, "--request-id", "x").err
 
 
 def test_a_missing_file(run: Command, tmp_path: Path) -> None:

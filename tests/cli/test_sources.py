@@ -55,8 +55,8 @@ def test_the_type_of_cells_is_said(run: Command, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "data must be named once: a FILE, or a query with --sql"),
-        (("a.csv", "--sql", "SELECT 1"), "data must be named once"),
+        ((), "data must be given once: either a FILE, or a query with --sql"),
+        (("a.csv", "--sql", "SELECT 1"), "data must be given once"),
         (("a.csv", "--database", "b.duckdb"), "database must come with --sql"),
         (("none/*.parquet",), "no such file: 'none/*.parquet'"),
         (("--sql", "DROP TABLE t"), "sql must be one SELECT statement"),

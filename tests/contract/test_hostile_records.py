@@ -36,7 +36,6 @@ from tests.contract.hostile_records import (
 )
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
@@ -287,7 +286,7 @@ def test_types_that_postgres_compares_with_themselves(
     reader.disconnect()
 
 
-def test_a_dead_connection_is_not_charged(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_dead_connection_to_postgres_is_not_charged(postgres: Postgres, tmp_path: Path) -> None:
     with postgres.connect() as connection:
         connection.execute("DROP TABLE IF EXISTS hostile_dead")
         connection.execute("CREATE TABLE hostile_dead (v integer)")

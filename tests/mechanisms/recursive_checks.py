@@ -7,7 +7,7 @@ comparing every record with the cuts, node laws by brute force over all answers 
 import itertools
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -182,14 +182,6 @@ def split_by_rank(patch: Patch) -> None:
         return law.nodes[node].law(PartView(law.records, start, stop, low, high))
 
     patch.setattr(RecursiveLaw, "node_law", node_law)
-
-
-def check_caught(mutate: Callable[[Patch], None], check: Callable[[], None], patch: Patch) -> None:
-    """The check passes as things are and fails for the broken copy."""
-    check()
-    mutate(patch)
-    with pytest.raises(AssertionError):
-        check()
 
 
 def check_answers(mechanism: Any, records: Sequence[int], points: int) -> None:

@@ -1,12 +1,12 @@
 """JointExp on families of grids: its law by brute force, its privacy, its draws, and mutants."""
 
-import itertools
 import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from dpquantiles.mechanisms.family_shares import log_volumes
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_family import FamilyLaw
 from dpquantiles.privacy import PureDP
-from tests.mechanisms.joint_exp_checks import all_weights
+from tests.mechanisms.joint_exp_checks import all_weights, ascending_steps, loss, neighbor_pairs
 from tests.mechanisms.mutation import mutate
 
 Patch = pytest.MonkeyPatch
@@ -91,27 +91,25 @@ def pairs(law: FamilyLaw) -> dict[Pair, float]:
     total, found = np.logaddexp.reduce(law.log_weights), {}
     for index, member in enumerate(law.family.members):
         of_member = law.member_law(index)
-        points = [(member.first + i) * int(member.step or 0) for i in range(member.size)]
-        for answer in itertools.combinations_with_replacement(points, len(law.order)):
-            log = law.log_weights[index] - total + of_member.log_probability(answer)
-            found[index, answer] = float(log)
+        step = int(member.step or 0)
+        for steps in ascending_steps(member.size, len(law.order)).values():
+            log = law.log_weights[index] - total + of_member.log_probability_of_steps(steps)
+            found[index, tuple(((member.first + steps) * step).tolist())] = float(log)
     return found
 
 
 def check_private(mechanism: JointExp, grids: GridFamily, n: int, values: Sequence[int]) -> float:
     """The largest loss over all neighbors among data sets of n records, or of n and n + 1."""
-    swap = mechanism.neighbors == "swap"
-    sizes = [n] if swap else [n, n + 1]
-    sets = [s for k in sizes for s in itertools.combinations_with_replacement(values, k)]
-    laws = {records: pairs(law_of(mechanism, grids, records)) for records in sets}
+
+    @cache
+    def law(places: tuple[int, ...]) -> Any:
+        records = [values[place] for place in places]
+        return np.array(list(pairs(law_of(mechanism, grids, records)).values()))
+
     worst = 0.0
-    for a, b in itertools.combinations(sets, 2):
-        here, there = Counter(a), Counter(b)
-        apart = sorted(((here - there).total(), (there - here).total()))
-        if apart == ([1, 1] if swap else [0, 1]):
-            losses = (abs(laws[a][pair] - laws[b][pair]) for pair in laws[a])
-            worst = max(worst, *losses)
-    assert worst <= mechanism.epsilon
+    for one, other in neighbor_pairs(str(mechanism.neighbors), [n], len(values)):
+        worst = max(worst, loss(law(one), law(other)))
+        assert worst <= mechanism.epsilon
     return worst
 
 
@@ -186,11 +184,14 @@ def test_shares_are_those_of_each_member(seed: int) -> None:
 @pytest.mark.parametrize(
     "far", [[10**18] * 3, [-(10**18)] * 3, [-(10**9), 10**18], [10**12, 10**18]]
 )
-@pytest.mark.parametrize("m", [9, 40])
+@pytest.mark.parametrize("m", [9, 24])
 def test_records_far_away_take_no_mass_from_a_member(
     kind: Kind, swap: bool, far: list[int], m: int
 ) -> None:
-    """Members with few points keep their mass though others of the same step have very many."""
+    """Members with few points keep their mass though others of the same step have very many.
+
+    Of 24 answers there are up to e**1000 times as many there, which no double can hold.
+    """
     rng = np.random.default_rng(m)
     records = [*rng.integers(0, 10, 40).tolist(), *far]
     job = mechanism(swap, [k / (m + 1) for k in range(1, m + 1)], 4.0, 60, len(records))
@@ -198,8 +199,8 @@ def test_records_far_away_take_no_mass_from_a_member(
     law = law_of(job, grids, records)
     weights = law.log_weights
     assert np.isfinite(weights).all()
-    likely = np.argsort(-weights)[:12]
-    for index in map(int, [*likely, *rng.integers(0, len(weights), 12)]):
+    likely = np.argsort(-weights)[:6]
+    for index in map(int, [*likely, *rng.integers(0, len(weights), 6)]):
         alone = law.member_law(index)
         share = alone.log_window - alone.setting.log_volume
         expected = grids.log_weights(m)[index] + np.logaddexp(share, alone.setting.log_floor)

@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import recursive_checks as trees
 from tests.mechanisms.building import built
+from tests.mechanisms.mutation import check_caught
 from tests.mechanisms.recursive_checks import TwoLevels
 from tests.test_accuracy import even_quantiles, rank_error
 
@@ -95,6 +97,7 @@ def test_promises_are_within_rho(m: int) -> None:
         assert rho * (1 - 1e-10) < promised.rho <= rho
 
 
+@cache
 def is_private(index: int) -> Callable[[], None]:
     return lambda: trees.check_within(*PURE[index])
 
@@ -121,7 +124,7 @@ def test_mutants_are_caught(
     check: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trees.check_caught(mutate, check, monkeypatch)
+    check_caught(mutate, check, monkeypatch)
 
 
 @pytest.mark.parametrize("records", [[0, 0], [1], []])

@@ -9,7 +9,6 @@ from dpquantiles.mechanisms.approx_quantiles import ApproximateQuantiles
 from dpquantiles.mechanisms.baselines.ind_exp import IndExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP, bounded_range_rho
-from tests.mechanisms import joint_exp_checks as checks
 from tests.mechanisms import shares_checks
 from tests.mechanisms.recursive_checks import TwoLevels, cut_law
 
@@ -34,7 +33,7 @@ def test_all_neighbors_are_within_rho(
     mechanism = cls(q=q, budget=ZCDP(rho=rho, neighbors=neighbors), size=size)
     assert isinstance(mechanism.guarantee, ZCDP)
     assert rho * (1 - 1e-6) < mechanism.guarantee.rho <= rho
-    law_of = checks.law_of if cls is IndExp else cut_law
+    law_of = shares_checks.law_of if cls is IndExp else cut_law
     shares_checks.check_concentrated(mechanism, sizes, points, law_of=law_of)
 
 

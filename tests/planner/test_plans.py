@@ -69,6 +69,7 @@ def test_the_table_has_what_was_asked_for() -> None:
     assert "evenly spread over 0.473 of the bounds" in plain["assumption"]
 
 
+@pytest.mark.usefixtures("rough_plans")
 @pytest.mark.parametrize(("size", "epsilon"), [(1000, 0.01), (1000, 1.0), (10**6, 1.0)])
 def test_no_plan_waits_for_a_mechanism_that_nobody_would_take(size: int, epsilon: float) -> None:
     """On a family, a draw of so many quantiles takes seconds to minutes."""

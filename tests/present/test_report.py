@@ -64,11 +64,12 @@ def test_every_type_makes_a_whole_page_that_loads_nothing(shown: Release) -> Non
 
 def test_what_a_manager_reads() -> None:
     text = read(page(release([-26, -5, 52], q=(0.1, 0.5, 0.9)))).text
-    assert "Half of the records are -5 or less. 10 % are -26 or less. 10 % are 52 or more." in text
-    assert "1 % sure of something about one record can become 2.68 % sure" in text
-    assert "50 % sure, 73.2 %." in text
+    assert "About half of the records are -5 or less. About 10 % are -26 or less. About" in text
+    assert "About 10 % are 52 or more." in text
+    assert "1 % sure of something about one record can become at most 2.68 % sure" in text
+    assert "50 % sure, at most 73.2 % sure." in text
     assert "This release spent epsilon = 1" in text
-    assert "No ledger is stated" in text
+    assert "No ledger was used" in text
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.7, 1.0, 3.3, 8.0])
@@ -102,9 +103,9 @@ def test_accuracy_is_what_the_release_states() -> None:
     provenance = {"expected": expected, "size": 10_000, "warnings": ["Beware <of> tails."]}
     text = read(page(release([1, 2], provenance=provenance))).text
     assert "by at most 87 of 10,000 records" in text
-    assert "by at most 350, which is 3.5 % of them. This holds if all is even." in text
+    assert "by at most 350 (3.5 %). This holds if all is even." in text
     assert "Beware <of> tails." in text
-    assert "not stated" in page(release([1, 2]))
+    assert "does not state how far off" in page(release([1, 2]))
     assert "at least 95 %" in page(with_intervals([1, 2, 3]))
 
 
@@ -122,7 +123,7 @@ def test_groups_are_shown_with_size_error_and_how_many_are_hidden() -> None:
         provenance={**facts, "grid": {"lower": -(2**63), "upper": 2**63 - 1}},
     )
     text = " ".join(read(page(shown)).text.split())
-    assert "town 0.25 0.5 0.75 size expected_error Kent 1 2 3 1,200 0.0042 Ely" in text
+    assert "town 0.25 0.5 0.75 size expected error Kent 1 2 3 1,200 0.0042 Ely" in text
     assert "3 of 5 groups are hidden: their sizes are below 50." in text
     assert "at 0.02, a median is about the 48th to the 52nd percentile" in text
     assert "-9,223,372,036,854,775,808 to 9,223,372,036,854,775,807" in text
@@ -198,3 +199,18 @@ def test_steps_are_told_in_the_unit_of_the_values(
     type_name = type(value).__name__.lower()
     made = release([value], type_name, provenance={"grid": {"member": member}})
     assert words in page(made)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        ({"lower": 0.0, "upper": 61440.0, "step": 1.0}, "0 to 61,440 in steps of 1,"),
+        ({"lower": 0.0, "upper": 0.5, "step": 2.0**-32}, "0 to 0.5 in steps of about 2.3e-10,"),
+        ({"lower": None, "upper": None}, None),
+    ],
+)
+def test_possible_answers_are_round_numbers(drawn: dict[str, object], said: str | None) -> None:
+    provenance = {"grid": {"name": "float", "member": drawn}}
+    text = read(page(release([1.0, 2.0], "float", provenance=provenance))).text
+    assert ("Possible answers" in text) is (said is not None)
+    assert said is None or said in text

@@ -18,7 +18,6 @@ from tests.conftest import Postgres
 from tests.sources.origins import LAZY, make
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -12,6 +12,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.errors import ScanFailed
+from dpquantiles.sources import engine as engines
 from dpquantiles.sources import lazy
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.dask import Dask
@@ -76,6 +77,15 @@ def test_few_scans_and_few_rows(name: str, bounds: Any, engine: str, rows: list[
     assert percentiles(data, bounds, column="x") == percentiles(RECORDS[name], bounds)
     assert len(rows) <= MOST_SCANS
     assert sum(rows[-2:]) <= 2 * FEW
+
+
+def test_bins_that_are_too_many_to_list(
+    engine: str, rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "MOST_LISTED", 0)
+    data = ENGINES[engine][1](pa.table({"x": RECORDS["smooth"]}))
+    assert percentiles(data, None, column="x") == percentiles(RECORDS["smooth"], None)
+    assert len(rows) <= MOST_SCANS
 
 
 @pytest.mark.parametrize("change", ["more", "elsewhere"])

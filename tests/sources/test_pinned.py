@@ -29,7 +29,6 @@ from tests.conftest import Postgres, require_library
 from tests.sources.origins import COLUMNS, LAZY, make
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

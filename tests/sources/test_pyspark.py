@@ -22,7 +22,6 @@ from tests.conftest import in_the_jvm
 from tests.sources.origins import in_spark
 
 pytestmark = [
-    pytest.mark.xdist_group("engines"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]

@@ -16,8 +16,6 @@ from tests.conftest import unavailable
 from tests.studio.conftest import SECRET
 from tests.studio.served import Served, served
 
-pytestmark = pytest.mark.xdist_group("studio")
-
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync", "--no-first-run"]
 expect.set_options(timeout=30_000)

@@ -110,7 +110,7 @@ def test_the_whole_way(client: TestClient, books: Path) -> None:
     answer = confirm(client)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/release/r1?{ASKED.query}")
     page = outcome(client)
-    assert "Half of the records are" in text_of(page)
+    assert "half of the records are" in text_of(page)
     assert "epsilon = 2 remains of epsilon = 3" in text_of(page)
     assert actions(books) == ["budget", "charge", "release"]
     made = Release.from_dict(client.get("/download/json/r1").json())
@@ -167,7 +167,7 @@ def test_another_question_under_the_same_name_is_refused(client: TestClient, boo
     twin = confirm(client, other)
     assert (twin.status_code, "made with another question" in twin.text) == (409, True)
     page = outcome(client, asked=other)
-    assert "Half of the records are" in text_of(page)
+    assert "half of the records are" in text_of(page)
     assert "-q median" in text_of(page)
     assert "quartiles" not in text_of(page)
     assert actions(books).count("charge") == 1

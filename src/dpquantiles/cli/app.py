@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -30,44 +31,42 @@ def _describe(
     """Differentially private quantiles: many at once, exact, at no extra budget per quantile."""
 
 
+COMMANDS = {
+    **{name: name for name in ("release", "show", "plan", "studio", "ledger")},
+    **dict.fromkeys(("mechanisms", "demo", "doctor", "audit"), "about"),
+}
+"""The module of each command, in the order in which the help lists them."""
+
+
 def _application(given: Sequence[str]) -> typer.Typer:
-    """The application with all commands; for the version alone, no command is loaded."""
+    """The application: with the given command alone, which saves time, or else with all of them."""
     app = typer.Typer(
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_describe)
-    if given != ["--version"]:
-        _add_commands(app)
+    known = [name for name in given[:1] if name in COMMANDS]
+    for name in known or (COMMANDS if given != ["--version"] else []):
+        command = getattr(import_module(f"dpquantiles.cli.{COMMANDS[name]}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
     return app
 
 
-def _add_commands(app: typer.Typer) -> None:
-    """Every command under its name, in the order in which the help lists them."""
-    from dpquantiles.cli.about import audit, demo, doctor, mechanisms
-    from dpquantiles.cli.ledger import ledger
-    from dpquantiles.cli.plan import plan
-    from dpquantiles.cli.release import release
-    from dpquantiles.cli.show import show
-    from dpquantiles.cli.studio import studio
-
-    app.command()(release)
-    app.command()(show)
-    app.command()(plan)
-    app.command()(studio)
-    app.add_typer(ledger, name="ledger")
-    app.command()(mechanisms)
-    app.command()(demo)
-    app.command()(doctor)
-    app.command()(audit)
-
-
 def _without_types(command: Any, parent: typer.Context | None = None) -> Any:
-    """A command whose help names no type for flags, which take no value."""
+    """A command whose help names no types: flags take no value, and arguments have names."""
     context = typer.Context(command, parent=parent, **command.context_settings)
-    for flag in (*command.params, command.get_help_option(context)):
-        if getattr(flag, "is_flag", False):
-            flag.metavar = ""
+    for param in (*command.params, command.get_help_option(context)):
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+        if param.param_type_name == "argument":
+            # Some versions of Typer add <str> here, and write {FILE} if it is required.
+            name = str(param.metavar)
+            usage = name if param.required else f"[{name}]"
+            param.display_type_rich = lambda **_: ""
+            param._usage_display_name = lambda usage=usage: usage
     for part in getattr(command, "commands", {}).values():
         _without_types(part, context)
     return command
@@ -98,7 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(error, "format_message"):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", "dpquantiles")
-        screen.error(f"{error.format_message().rstrip('.')}; see {command} --help")
+        said = error.format_message().rstrip(".")
+        screen.error(f"{said}{' See' if said.endswith(('?', '!')) else '; see'} {command} --help")
         return USAGE
     return code if isinstance(code, int) else 0
 
@@ -128,7 +128,7 @@ def _as_typed(message: str) -> str:
     message = re.sub(r"\b(neighbors|missing|keys|unit)='([\w-]+)'", r"--\1 \2", message)
     message = re.sub(r"\b(delimiter|decimal|thousands)=('[^']+')", r"--\1 \2", message)
     message = re.sub(r"\bwith a ledger\b", "with --ledger", message)
-    message = re.sub(r"\bneeds by\b", "needs --by", message)
+    message = re.sub(r"\b(needs|given with) by\b", r"\1 --by", message)
     message = re.sub(r"\brequest_id\b", "request-id", message)
     message = re.sub(r"\b(min|value|rank)_(size|error)\b", r"\1-\2", message)
     message = message.replace("spread=(low, high)", "--spread LOW:HIGH")

@@ -9,8 +9,8 @@ Na = Annotated[
     option(
         "--na",
         "TEXT",
-        "A cell of CSV files that means a missing value, such as -999; may be given several times. "
-        "Empty cells and those that are not of the column's type do in any case.",
+        "Text that marks a missing value in CSV files, such as -999. Repeat it for several. Cells "
+        "that are empty or do not fit the column's type always count as missing.",
         DATA,
     ),
 ]
@@ -19,15 +19,17 @@ Delimiter = Annotated[
     option(
         "--delimiter",
         "MARK",
-        "What separates the cells of CSV files: ';', '|' or tab. Default: a comma, and a tab in "
-        ".tsv files.",
+        "What separates the columns of CSV files: ',', ';', '|' or tab. Default: a comma, or a tab "
+        "in .tsv files.",
         DATA,
     ),
 ]
 Decimal = Annotated[
-    str, option("--decimal", "MARK", "The decimal mark of numbers in CSV files: '.' or ','.", DATA)
+    str, option("--decimal", "MARK", "The decimal mark in CSV files: '.' or ','.", DATA)
 ]
 Thousands = Annotated[
     str | None,
-    option("--thousands", "MARK", "What separates thousands in CSV files: ',' in 31,000.", DATA),
+    option(
+        "--thousands", "MARK", "What separates thousands in CSV files, such as ',' in 31,000.", DATA
+    ),
 ]

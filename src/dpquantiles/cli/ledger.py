@@ -11,12 +11,13 @@ from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import LedgerError
 from dpquantiles.ledger import Ledger, inspection
+from dpquantiles.ledger.entries import words
 from dpquantiles.present import spending
 
 TAMPERED = 1
 
 ledger = typer.Typer(
-    help="Budgets that last: what was spent on which data set, charged before data are read.",
+    help="Keep a privacy budget for each data set, charged before any data are read.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )
@@ -27,18 +28,20 @@ Epsilon = Annotated[
     option(
         "--epsilon -e",
         "NUMBER",
-        "The budget of every data set, shared by all its releases; smaller is more private.",
+        "The budget of each data set, for all its releases together; smaller is more private.",
     ),
 ]
 Plot = Annotated[
-    Path | None, option("--plot", "FILE", "Write the spending over time as an SVG picture.")
+    Path | None,
+    option("--plot", "FILE", "Draw a chart of the spending over time to this SVG file."),
 ]
 Head = Annotated[
-    str | None, option("--head", "HASH", "A hash noted before: it must still be there.")
+    str | None,
+    option("--head", "HASH", "A hash that you wrote down earlier; it must still be in the ledger."),
 ]
 EXPORTS: dict[str, Callable[[Ledger], str]] = {"json": Ledger.to_json, "csv": Ledger.to_csv}
 Format = Annotated[
-    str, option("--format -f", "NAME", "How to print it: json or csv.", options.OUTPUT, EXPORTS)
+    str, option("--format -f", "NAME", "The format to print: json or csv.", options.OUTPUT, EXPORTS)
 ]
 
 
@@ -51,7 +54,7 @@ def create(
     neighbors: options.NeighborsName = "swap",
     quiet: options.Quiet = False,
 ) -> None:
-    """Create a ledger with a budget for every data set."""
+    """Create a ledger that gives each data set the same budget."""
     screen.hush(quiet)
     budget = written.budget(epsilon, delta, rho, neighbors)
     if file.exists():
@@ -63,12 +66,15 @@ def create(
         rho=getattr(budget, "rho", None),
         neighbors=budget.neighbors,
     )
-    screen.note(f"created '{file}' with a budget for every data set: {budget}")
+    screen.note(
+        f"created '{file}'; each data set has the budget {words(budget)}, "
+        f"{budget.neighbors} neighbors"
+    )
 
 
 @ledger.command()
 def show(file: File, plot: Plot = None) -> None:
-    """Show what was spent on which data set, over time."""
+    """Show what was spent on each data set, over time."""
     opened = Ledger(file)
     if plot is not None:
         screen.write(plot, spending.svg(opened))
@@ -77,9 +83,10 @@ def show(file: File, plot: Plot = None) -> None:
 
 @ledger.command()
 def verify(file: File, head: Head = None) -> None:
-    """Check every entry and every byte; exit code 1 when something was changed.
+    """Check that no entry was changed; exit code 1 if one was.
 
-    Keep the hash it prints in another place: with --head it proves that nothing before was changed.
+    Keep the hash that this prints somewhere else. Later, --head with that hash proves that no
+    earlier entry was changed.
     """
     try:
         books = inspection.verify(file, head)
@@ -92,5 +99,5 @@ def verify(file: File, head: Head = None) -> None:
 
 @ledger.command()
 def export(file: File, format: Format = "json") -> None:
-    """Write all entries to stdout, as JSON or CSV."""
+    """Print all entries as JSON or CSV."""
     screen.result(EXPORTS[require.choice(EXPORTS, format=format)](Ledger(file)))

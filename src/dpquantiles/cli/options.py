@@ -46,37 +46,42 @@ File = Annotated[
     str | None,
     typer.Argument(
         metavar="FILE",
-        help="A .csv, .tsv, .csv.gz or .parquet file, - for CSV from standard input, a pattern "
-        "('data/*.parquet') or an address (https://..., s3://...); patterns and addresses are read "
-        "through DuckDB.",
+        help="A .csv, .tsv, .csv.gz or .parquet file; - reads CSV from standard input. Also a "
+        "pattern ('data/*.parquet') or a URL (https://..., s3://...), if DuckDB is installed.",
         show_default=False,
     ),
 ]
 Sql = Annotated[
     str | None,
-    option("--sql", "SELECT", "In place of a file: the result of this query, by DuckDB.", DATA),
+    option("--sql", "SELECT", "Instead of FILE: a query for DuckDB to run.", DATA),
 ]
 Database = Annotated[
     str | None,
-    option("--database", "FILE", "With --sql: a DuckDB database, opened read-only.", DATA),
+    option(
+        "--database",
+        "FILE",
+        "With --sql: the DuckDB database to query; it is opened read-only.",
+        DATA,
+    ),
 ]
 DryRun = Annotated[
     bool,
     option(
         "--dry-run",
         None,
-        "Show what would be read, what it would cost and how accurate it would be; read no record.",
+        "Show what would be read, what it would cost and how accurate it would be, without reading "
+        "any record.",
         OUTPUT,
     ),
 ]
-Column = Annotated[str, option("--column -c", "NAME", "The column.", DATA)]
+Column = Annotated[str, option("--column -c", "NAME", "The column to summarize.", DATA)]
 Quantiles = Annotated[
     list[str],
     option(
         "-q --quantiles",
         "LIST",
-        "Numbers between 0 and 1 (0.25,0.5,0.75), percentiles (p50,p99.9), names (median, "
-        "quartiles, deciles, percentiles) or ranges (0.1:0.9:0.1).",
+        "Which quantiles: numbers between 0 and 1 (0.25,0.5,0.75), percentiles (p50,p99.9), names "
+        "(median, quartiles, deciles, percentiles) or ranges (0.1:0.9:0.1).",
         ANSWERS,
         NAMED_QUANTILES,
     ),
@@ -86,39 +91,46 @@ Epsilon = Annotated[
     option(
         "--epsilon -e",
         "NUMBER",
-        "The privacy budget, shared by all quantiles; smaller is more private.",
+        "The privacy budget for all quantiles together; smaller is more private.",
         PRIVACY,
     ),
 ]
 Delta = Annotated[
     str | None,
-    option("--delta", "NUMBER", "With --epsilon, for (epsilon, delta) mechanisms: 1e-6.", PRIVACY),
+    option(
+        "--delta",
+        "NUMBER",
+        "With --epsilon: the delta of (epsilon, delta) privacy, such as 1e-6.",
+        PRIVACY,
+    ),
 ]
 Rho = Annotated[
     str | None,
-    option("--rho", "NUMBER", "In place of --epsilon: a budget in zCDP, such as 0.5.", PRIVACY),
+    option("--rho", "NUMBER", "Instead of --epsilon: a budget in zCDP, such as 0.5.", PRIVACY),
 ]
 Bounds = Annotated[
     tuple[str, str] | None,
     option(
         "--bounds",
         "LOW HIGH",
-        "Where values may lie, known without looking at the data. Not needed, but they help "
+        "The range of possible values, known without looking at the data. Optional, but it helps "
         "when there are few records.",
         ANSWERS,
     ),
 ]
 Resolution = Annotated[
     str | None,
-    option("--resolution", "STEP", "The distance between neighboring answers: 0.5, 7d.", ANSWERS),
+    option(
+        "--resolution", "STEP", "The step between possible answers, such as 0.5 or 7d.", ANSWERS
+    ),
 ]
 Type = Annotated[
     str | None,
     option(
         "--type",
         "NAME",
-        "The column's type: int, float, bool, decimal, date, datetime, timedelta. By default "
-        "it is read from the file; it counts as public.",
+        "The column's type: int, float, bool, decimal, date, datetime or timedelta. By default "
+        "it is inferred from the file. It is treated as public.",
         DATA,
         BY_NAME,
     ),
@@ -128,7 +140,8 @@ NeighborsName = Annotated[
     option(
         "--neighbors",
         "NAME",
-        "swap protects what a record holds, add-remove also whether it is there.",
+        "What is protected: swap hides what a record says; add-remove also hides whether the "
+        "record is in the data.",
         PRIVACY,
         Neighbors,
     ),
@@ -138,9 +151,9 @@ Size = Annotated[
     option(
         "--size",
         "N",
-        "Under add-remove, how many records there are, if that is public: answers are the "
-        "quantiles at the ranks q times this number, also if it is wrong. Without it a fifth of "
-        "epsilon buys a private count; one quantile needs none.",
+        "With --neighbors add-remove: the number of records, if it is public. Quantile q is then "
+        "the value at rank q times N, even if N is wrong. Without it, a fifth of the budget pays "
+        "for a private count; a single quantile needs no count.",
         DATA,
     ),
 ]
@@ -149,8 +162,8 @@ Missing = Annotated[
     option(
         "--missing",
         "POLICY",
-        "How missing values count: drop (the default) leaves them out; or lower, upper or a value "
-        "stands in for them.",
+        "What to do with missing values: drop them (the default), or count each as the lowest "
+        "(lower) or the highest (upper) possible value, or as a value that you give.",
         DATA,
         MISSING_POLICIES,
     ),
@@ -160,8 +173,8 @@ By = Annotated[
     option(
         "--by",
         "NAME",
-        "A column that divides the table into groups, each with its own quantiles; may be given "
-        "several times.",
+        "A column to group by; each group gets its own quantiles. Repeat it to group by several "
+        "columns.",
         GROUPS,
     ),
 ]
@@ -170,9 +183,9 @@ Keys = Annotated[
     option(
         "--keys",
         "FILE",
-        "With --by, the groups to answer for, which must be public: a CSV file with the columns "
-        "of --by, or a list (Kent,Essex). Or 'private' (with --delta and --neighbors "
-        "add-remove), which selects groups at a part of the budget.",
+        "With --by: the groups to release, which must be public. Give a CSV file with the --by "
+        "columns, or a list (Kent,Essex). Or give 'private' (with --delta and --neighbors "
+        "add-remove), which spends part of the budget on finding the groups.",
         GROUPS,
     ),
 ]
@@ -181,7 +194,8 @@ MinSize = Annotated[
     option(
         "--min-size",
         "N",
-        "With --by, hide groups of fewer records, by public or private sizes.",
+        "With --by: leave out groups with fewer records than this, by their public or private "
+        "sizes.",
         GROUPS,
     ),
 ]
@@ -190,21 +204,24 @@ Unit = Annotated[
     option(
         "--unit",
         "NAME",
-        "The column that names whom each row belongs to; all rows of one unit are protected "
-        "together.",
+        "The column that says whom each row belongs to, such as a user ID. All rows of one unit "
+        "are protected together.",
         GROUPS,
     ),
 ]
 MaxRowsPerUnit = Annotated[
     str | None,
-    option("--max-rows-per-unit", "N", "The most rows of a unit that count: 1 by default.", GROUPS),
+    option(
+        "--max-rows-per-unit", "N", "Use at most this many rows of each unit. Default: 1.", GROUPS
+    ),
 ]
 Mechanism = Annotated[
     str,
     option(
         "--mechanism",
         "NAME",
-        "The algorithm; auto takes one from public numbers, dpquantiles mechanisms lists them.",
+        "The algorithm. auto chooses one, using public numbers only; dpquantiles mechanisms lists "
+        "them all.",
         ANSWERS,
         (AUTO, *MECHANISMS),
     ),
@@ -214,8 +231,8 @@ Intervals = Annotated[
     option(
         "--intervals",
         "LEVEL",
-        "Intervals that hold each true quantile with this chance, such as 0.95; a third of the "
-        "budget measures what they rest on.",
+        "Add a confidence interval to each quantile, at this level, such as 0.95. A third of the "
+        "budget pays for the intervals.",
         ANSWERS,
     ),
 ]
@@ -224,33 +241,36 @@ IntervalsOf = Annotated[
     option(
         "--intervals-of",
         "NAME",
-        "Whose quantiles they hold: data, or population, which covers sampling too.",
+        "What the intervals cover: the quantiles of the data, or of the population that the data "
+        "were sampled from.",
         ANSWERS,
         SUBJECTS,
     ),
 ]
 Seed = Annotated[
-    str | None, option("--seed", "N", "For tests only: a repeatable result, NOT private.", PRIVACY)
+    str | None,
+    option("--seed", "N", "For tests only: the same result every time. NOT private.", PRIVACY),
 ]
 LedgerFile = Annotated[
     Path | None,
     option(
         "--ledger",
         "FILE",
-        "Charge this ledger before the data are read; see dpquantiles ledger.",
+        "Charge the cost to this ledger before any data are read; see dpquantiles ledger.",
         LEDGER,
     ),
 ]
 Dataset = Annotated[
     str | None,
-    option("--dataset", "NAME", "With --ledger, the data set whose budget is charged.", LEDGER),
+    option("--dataset", "NAME", "With --ledger: the data set whose budget is charged.", LEDGER),
 ]
 Part = Annotated[
     str | None,
     option(
         "--part",
         "NAME=LABEL",
-        "With --ledger, which disjoint part of the data set the file is: region=north.",
+        "With --ledger: which part of the data set this file is, such as region=north. Parts with "
+        "different labels must share no records.",
         LEDGER,
     ),
 ]
@@ -259,8 +279,8 @@ RequestId = Annotated[
     option(
         "--request-id",
         "ID",
-        "With --ledger, a name for this release: repeated with the same name, it is not charged "
-        "again.",
+        "With --ledger: an ID for this release. Repeating the release with the same ID returns the "
+        "same answers and costs nothing.",
         LEDGER,
     ),
 ]
@@ -269,8 +289,8 @@ Format = Annotated[
     option(
         "--format -f",
         "NAME",
-        "How to print it: text, json, csv, md, html or svg. Default: text on a terminal, json when "
-        "piped, nothing with -o.",
+        "The format to print: text, json, csv, md, html or svg. Default: text on a terminal, json "
+        "in a pipe, nothing with -o.",
         OUTPUT,
         PRINTED,
     ),
@@ -280,20 +300,26 @@ Output = Annotated[
     option(
         "--output -o",
         "FILE",
-        "Write it to this file, in the format of its ending: .json, .csv, .parquet, .md, .html, "
-        ".svg or .txt; may be given several times.",
+        "Write the result to this file. Its suffix sets the format: .json, .csv, .parquet, .md, "
+        ".html, .svg or .txt. Repeat it to write several files.",
         OUTPUT,
     ),
 ]
 Plot = Annotated[
     Path | None,
-    option("--plot", "FILE", "Draw it to this SVG file, beside all other output.", OUTPUT),
+    option("--plot", "FILE", "Also draw a chart to this SVG file.", OUTPUT),
 ]
-Force = Annotated[bool, option("--force", None, "Write over files that exist.", OUTPUT)]
+Force = Annotated[bool, option("--force", None, "Overwrite existing files.", OUTPUT)]
 Quiet = Annotated[
-    bool, option("--quiet", None, "No notes and no progress; warnings and errors stay.", OUTPUT)
+    bool,
+    option(
+        "--quiet",
+        None,
+        "Show no notes and no progress bar; warnings and errors still appear.",
+        OUTPUT,
+    ),
 ]
 PLAIN_FORMATS = ("text", "json")
 PlainFormat = Annotated[
-    str, option("--format -f", "NAME", "How to print it: text or json.", OUTPUT, PLAIN_FORMATS)
+    str, option("--format -f", "NAME", "The format to print: text or json.", OUTPUT, PLAIN_FORMATS)
 ]

@@ -23,8 +23,8 @@ Size = Annotated[
     option(
         "--size",
         "N",
-        "How many records count: 10000, 1e6. With groups, those of one group; with units, the "
-        "number of units, times the rows that count of each.",
+        "The number of records, such as 10000 or 1e6. With groups, the records of one group; with "
+        "units, the number of units times the rows used of each.",
         options.DATA,
     ),
 ]
@@ -33,7 +33,7 @@ Data = Annotated[
     option(
         "--data",
         "NAME",
-        "What records are assumed to be: even, smooth, clustered, tied, rounded.",
+        "What the records are assumed to look like: even, smooth, clustered, tied or rounded.",
         options.DATA,
         SHAPES,
     ),
@@ -43,7 +43,8 @@ Spread = Annotated[
     option(
         "--spread",
         "SHARE",
-        "Where the records lie: LOW:HIGH, or a fraction of the bounds. Default: half of them.",
+        "Where the records are assumed to lie: LOW:HIGH, or a fraction of the bounds. Default: "
+        "half of the bounds.",
         options.DATA,
     ),
 ]
@@ -52,7 +53,7 @@ Where = Annotated[
     option(
         "--source",
         "NAME",
-        "Where records are: memory, or engine (Parquet, patterns, queries).",
+        "Where the records are: in memory, or in an engine (Parquet files, patterns, queries).",
         options.DATA,
         READING,
     ),
@@ -62,8 +63,8 @@ RankError = Annotated[
     option(
         "--rank-error",
         "SHARE",
-        "In place of --epsilon: find the smallest one whose 95 % error is this share of the "
-        "records, such as 0.01.",
+        "Instead of --epsilon: find the smallest epsilon that keeps 95 % of errors within this "
+        "share of the records, such as 0.01.",
         options.PRIVACY,
     ),
 ]
@@ -72,14 +73,16 @@ ErrorInValues = Annotated[
     option(
         "--value-error",
         "DISTANCE",
-        "The same with a 95 % error in values, such as 500 or 7d, for records evenly spread over "
+        "The same, with the error in values, such as 500 or 7d, for records spread evenly over "
         "--spread LOW:HIGH.",
         options.PRIVACY,
     ),
 ]
 Plot = Annotated[
     Path | None,
-    option("--plot", "FILE", "Draw error against epsilon to this SVG file.", options.OUTPUT),
+    option(
+        "--plot", "FILE", "Draw a chart of error against epsilon to this SVG file.", options.OUTPUT
+    ),
 ]
 
 
@@ -105,11 +108,11 @@ def plan(
     format: options.PlainFormat = "text",
     quiet: options.Quiet = False,
 ) -> None:
-    """Show how accurate a release will be; reads no data and spends nothing.
+    """Predict how accurate a release will be; reads no data and spends nothing.
 
     Example: dpquantiles plan --size 10000 -q deciles -e 1 --bounds 0 500000
 
-    The epsilon that is enough: dpquantiles plan --size 1e6 -q p50 --value-error 500 --spread 0:9e4
+    To find epsilon: dpquantiles plan --size 1e6 -q p50 --value-error 500 --spread 0:9e4
     """
     screen.hush(quiet)
     require.choice(options.PLAIN_FORMATS, format=format)
@@ -169,8 +172,8 @@ def _enough(
         return None
     if len(stated) > 1 or any(budget is not None for budget in budgets):
         raise InvalidValue(
-            f"{next(iter(stated)).replace('_', '-')} must stand in place of epsilon, rho and other "
-            "errors, got several of them"
+            f"{next(iter(stated)).replace('_', '-')} must be given instead of epsilon, rho and "
+            "other errors, not beside them"
         )
     ((name, text),) = stated.items()
     if name == "value_error":

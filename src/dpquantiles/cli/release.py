@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dpquantiles import entropy, written
 from dpquantiles.cli import csv_options, destinations, options, screen
-from dpquantiles.cli.dry_run import show_dry_run
 from dpquantiles.cli.outputs import deliver
 from dpquantiles.cli.piped import STANDARD_INPUT, Piped, piped
 from dpquantiles.errors import InvalidValue
@@ -69,7 +68,7 @@ def release(
     quiet: options.Quiet = False,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Release private quantiles of one column of files or of a query, or of each group.
+    """Release private quantiles of one column, from files or a query, overall or by group.
 
     Example: dpquantiles release trips.csv -c minutes -q quartiles -e 1
     """
@@ -102,6 +101,8 @@ def release(
             bits=entropy.system() if seed is None else random.Random(written.whole("seed", seed)),
         )
         if dry_run:
+            from dpquantiles.cli.dry_run import show_dry_run  # loads all that plans need
+
             show_dry_run(job)
             return
         result: Release | GroupedRelease = run(  # type: ignore[assignment]
@@ -127,7 +128,7 @@ def release(
             rest = left(job)
     deliver(result, wanted, kept, rest)
     if rest is not None:
-        screen.note(f"of data set {dataset!r}, {rest.words}")
+        screen.note(f"data set {dataset!r}: {rest.words}")
 
 
 def _data(
@@ -139,7 +140,7 @@ def _data(
     source: Piped | None,
 ) -> Named:
     if (file is None) == (sql is None):
-        raise InvalidValue("data must be named once: a FILE, or a query with --sql")
+        raise InvalidValue("data must be given once: either a FILE, or a query with --sql")
     if database is not None and sql is None:
         raise InvalidValue("database must come with --sql, the query to run in it")
     if source is not None:

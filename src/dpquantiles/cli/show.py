@@ -24,14 +24,14 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="JSON that release or to_json() wrote (- for stdin), or a ledger, which keeps its "
-        "releases.",
+        help="A JSON file written by release or to_json() (- for standard input), or a ledger, "
+        "which keeps its releases.",
         show_default=False,
     ),
 ]
 RequestId = Annotated[
     str | None,
-    option("--request-id", "ID", "Of a ledger, the release with this name. Default: the last one."),
+    option("--request-id", "ID", "The release with this ID in a ledger. Default: the last one."),
 ]
 
 
@@ -61,7 +61,7 @@ def _result(file: str, request_id: str | None) -> tuple[Shown, Remains | None]:
             if opened.read(len(LEDGER_START)) == LEDGER_START:
                 return _kept(path, request_id)
     if request_id is not None:
-        raise InvalidValue(f"request-id is for ledgers alone, got the file '{file}'")
+        raise InvalidValue(f"request-id is only for ledgers, got the file '{file}'")
     try:
         text = sys.stdin.read() if file == STDIN else path.read_text(encoding="utf-8")
     except OSError as error:

@@ -17,25 +17,29 @@ Place = Annotated[
     Path | None,
     typer.Argument(
         metavar="FOLDER",
-        help="A folder of CSV, Parquet and DuckDB files, or one of them. Nothing outside of it is "
-        "opened. Default: plan without data.",
+        help="A folder of CSV, Parquet and DuckDB files, or a single file. Nothing outside it is "
+        "opened. Without it you can plan, but not release.",
         show_default=False,
     ),
 ]
 LedgerFile = Annotated[
-    Path | None, option("--ledger", "FILE", "Charge releases to this ledger, and show its books.")
+    Path | None,
+    option("--ledger", "FILE", "Charge releases to this ledger, and show what was spent."),
 ]
-Port = Annotated[int, option("--port", "N", "The port; 0 for any that is free.")]
+Port = Annotated[int, option("--port", "N", "The port; 0 takes any free one.")]
 Host = Annotated[
     str,
     option(
         "--host",
         "ADDRESS",
-        "Listen on another address than this computer's own. Whoever reaches it and has the "
-        "printed address can spend the budget; there is no encryption.",
+        "The address to listen on. By default only this computer can connect. With any other "
+        "address, anyone who can reach it and has the printed link can spend the budget, and "
+        "nothing is encrypted.",
     ),
 ]
-NoBrowser = Annotated[bool, option("--no-browser", None, "Print the address, and open nothing.")]
+NoBrowser = Annotated[
+    bool, option("--no-browser", None, "Print the link, but do not open a browser.")
+]
 
 
 def studio(
@@ -45,7 +49,7 @@ def studio(
     host: Host = "127.0.0.1",
     no_browser: NoBrowser = False,
 ) -> None:
-    """Plan, release and keep books in the browser, on this computer alone.
+    """Plan releases, make them and see what was spent, in a browser on this computer.
 
     Example: dpquantiles studio data --ledger budget.db
     """

@@ -154,16 +154,16 @@ def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:
     yield Step(least, 1.0 if kind.integral else UNROUNDED)
     if isinstance(base, UniformGrid) and base.step is not None:
         return
-    # Multiples must be at least two points of the finest grid apart.
-    span, twice = one.high - one.low, 2 * least
-    for step in _round_steps(kind):
-        if step.width >= twice and FEWEST <= span // step.width <= MOST:
+    span = one.high - one.low
+    for step in _round_steps(kind, least):
+        if FEWEST <= _whole(span, step.width) <= MOST:
             yield step
 
 
-@lru_cache(maxsize=16)
-def _round_steps(kind: Kind) -> tuple[Step, ...]:
-    return tuple(_usual_steps(kind))
+@lru_cache(maxsize=64)
+def _round_steps(kind: Kind, least: Fraction) -> tuple[Step, ...]:
+    """The usual steps that are at least two points of the finest grid apart."""
+    return tuple(step for step in _usual_steps(kind) if step.width >= 2 * least)
 
 
 def _usual_steps(kind: Kind) -> Iterator[Step]:
@@ -184,7 +184,7 @@ def _usual_steps(kind: Kind) -> Iterator[Step]:
 
 def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
     """The multiples of a step in a range; None if there are none, or too many to tell apart."""
-    first, last = -(-one.low // width), one.high // width
+    first, last = -_whole(-one.low, width), _whole(one.high, width)
     size = last - first + 1
     reach = max(abs(first), abs(last))
     if size < 1 or size > LARGEST + 1:
@@ -194,3 +194,8 @@ def _member(kind: Kind, one: Range, width: Fraction) -> Multiples | None:
     if not kind.integral and reach * (1 if exact_parts else width.numerator) > 2**53:
         return None
     return Multiples(kind, width, first, size)
+
+
+def _whole(length: Fraction, width: Fraction) -> int:
+    """How many whole steps a length has: `length // width`, several times faster."""
+    return length.numerator * width.denominator // (length.denominator * width.numerator)

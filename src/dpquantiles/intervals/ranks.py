@@ -68,7 +68,7 @@ class Intervals:
         if self.of == POPULATION and rows > 1:
             raise InvalidValue(
                 f"intervals of the population need max_rows_per_unit=1, got {rows}: rows of one "
-                "unit are no independent draws; take intervals of the data"
+                "unit are not independent draws; ask for intervals of the data"
             )
 
 
@@ -78,7 +78,12 @@ AskedIntervals: TypeAlias = bool | float | Subject | Intervals | None
 
 def require_level(**parameter: object) -> float:
     """Check the level of an interval."""
-    ((name, _),) = parameter.items()
+    ((name, stated),) = parameter.items()
+    if isinstance(stated, (int, float)) and 1 < stated < 100:
+        raise InvalidValue(
+            f"{name} must lie strictly between 0 and 1, got {stated!r}; for {stated:g} % write "
+            f"{stated / 100:g}"
+        )
     level = require.fraction(**parameter)
     if level > LARGEST_LEVEL:
         raise InvalidValue(f"{name} must be at most 0.999999, got {level!r}")

@@ -63,7 +63,7 @@ def check_pages(image: bytes, entries: Sequence[Entry]) -> None:
         return
     page = _first_difference(image, expected)
     raise Broken(
-        f"the entries are whole, but not the file around them (page {page}): it was edited, or "
+        f"the entries are intact, but the file around them is not (page {page}): it was edited, or "
         "written by a version of SQLite that lays out pages in another way"
     )
 

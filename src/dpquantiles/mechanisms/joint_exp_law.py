@@ -216,19 +216,27 @@ class JointExpLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
-        answer = steps_of(self.grid, values, len(self.order))[self.order]
-        if (np.diff(answer) < 0).any():
+        return self.log_probability_of_steps(
+            steps_of(self.grid, values, len(self.order))[self.order]
+        )
+
+    def log_probability_of_steps(self, answer: Ints) -> float:
+        """The same for steps in the order of ascending quantiles."""
+        if (answer[1:] < answer[:-1]).any():
             return -math.inf
         rate, log_floor = self.setting.rate, self.setting.log_floor
         # Answers beyond all records are released as the last point of the grid.
-        last_points = int((answer == self.grid.size - 1).sum())
+        last_points = int(np.count_nonzero(answer == self.grid.size - 1))
         fewest = len(answer) - self.setting.beyond * last_points
         weights = [
             np.logaddexp(rate * self._utility(answer[:count]), log_floor)
             for count in range(fewest, len(answer) + 1)
         ]
-        whole = np.logaddexp(self.log_window, self.log_uniform)
-        return float(np.logaddexp.reduce(weights) - whole)
+        return float(np.logaddexp.reduce(weights) - self._log_whole)
+
+    @cached_property
+    def _log_whole(self) -> float:
+        return float(np.logaddexp(self.log_window, self.log_uniform))
 
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
@@ -244,8 +252,8 @@ class JointExpLaw:
         path, cost = 0, 0
         for k, step in enumerate(2 * answer + 1 if self.halves else answer):
             row = self.strip.row(k, length)
-            low = start - 1 + int(np.searchsorted(row, step, side="left"))
-            high = start - 1 + int(np.searchsorted(row, step, side="right"))
+            low = start - 1 + int(row.searchsorted(step, side="left"))
+            high = start - 1 + int(row.searchsorted(step, side="right"))
             if high < start or low > start + length - 1:
                 return -math.inf
             moved = min(max(path, low), high)

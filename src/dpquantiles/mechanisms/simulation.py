@@ -85,8 +85,8 @@ def _on_family(law: Any, view: ReferenceView, draws: int) -> Ints:
     for index in np.flatnonzero(members).tolist():
         member = law.member_law(index)
         rows += [member.draw(bits) for _ in range(members[index])]
-    numbers = [[view.grid.kind.number(value, "values") for value in row] for row in rows]
-    return np.array([view.grid.encode(np.array(row)) for row in numbers])
+    numbers = [view.grid.kind.number(value, "values") for row in rows for value in row]
+    return view.grid.encode(np.array(numbers)).reshape(len(rows), -1)
 
 
 def one_by_one(mechanism: IndExp, view: ReferenceView, draws: int) -> Ints:

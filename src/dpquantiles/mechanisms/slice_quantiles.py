@@ -28,6 +28,7 @@ Only 2h records around every rank are read; the noise decides which.
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -261,15 +262,21 @@ def slots(window: Ints, cap: int, points: int, slope: int) -> tuple[Ints, Ints, 
     return starts, lengths, np.concatenate([[cap], near, [cap]])
 
 
-def weights(plan: SlicePlan) -> list[int]:
+def weights(plan: SlicePlan) -> Sequence[int]:
     """Integers in place of exp(-c e / t) for e = 0, 1, ..., t h.
 
     Each is at least the next one, and at most exp(c/t) times the next one, exactly.
     """
-    factor, table = exp_below(plan.decay / plan.slope), [1 << GUARD_BITS]
-    for _ in range(plan.slope * plan.reach):
+    return _weights(exp_below(plan.decay / plan.slope), plan.slope * plan.reach)
+
+
+@lru_cache(maxsize=1)
+def _weights(factor: int, most: int) -> tuple[int, ...]:
+    """Kept for the next draw at the same public numbers: there may be very many weights."""
+    table = [1 << GUARD_BITS]
+    for _ in range(most):
         table.append(table[-1] * factor >> GUARD_BITS)
-    return table[::-1]
+    return tuple(reversed(table))
 
 
 @lru_cache(maxsize=64)
@@ -283,7 +290,7 @@ def exp_below(x: Fraction) -> int:
     return total
 
 
-def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: list[int]) -> int:
+def draw(bits: Bits, starts: Ints, lengths: Ints, exponents: Ints, table: Sequence[int]) -> int:
     """Draw a grid point in exact proportion to the weight of its slot."""
     heights = [table[e] for e in exponents.tolist()]
     masses = (a * b for a, b in zip(heights, lengths.tolist(), strict=True))

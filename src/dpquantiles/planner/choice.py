@@ -213,4 +213,4 @@ def _rate(name: str, budget: Guarantee, m: int, grid: str) -> float:
         budget = replace(budget, rho=min(max(budget.rho, WEAKEST**2), STRONGEST**2))
     else:
         budget = replace(budget, epsilon=min(max(budget.epsilon, WEAKEST), STRONGEST))
-    return registry.REGISTERED[name].rate(budget, m, tables.GRIDS[grid])
+    return registry.REGISTERED[name].rate(budget, m, tables.grid_of(grid))

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
-from dpquantiles.grid import FloatGrid, Grid, GridFamily, UniformGrid, family_of, finest
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, family_of, finest
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms.adaptive_tree import COARSE
 
@@ -37,22 +37,25 @@ COUNTS = (1, 9, 15, 23, 24, 29, 44, 64, 99, 143, 144, 255, 1000)
 """Numbers of quantiles; recursive_joint_exp gets another level at 24 and at 144. Larger numbers
 count as the last one."""
 
-GRIDS: dict[str, Grid] = {
-    "coarse": UniformGrid(0, 2**7 - 1),
-    "middle": UniformGrid(0, 2**10 - 1),
-    "fine": UniformGrid(0, 2**38 - 1),
-    "float": family_of(REAL, None, None),
-    "integers": family_of(INTEGER, None, None),
-}
-"""Up to about 2**10 points, a tree has a leaf for every point. On "integers", hardly any of the
-points are near the records."""
+UNIFORM = {"coarse": 7, "middle": 10, "fine": 38}
+"""Grids of two to this many points. Up to about 2**10, a tree has a leaf for every point."""
+
+FAMILIES = {"float": REAL, "integers": INTEGER}
+"""Families of grids without bounds, on which rounded records are measured too. On "integers",
+hardly any of the points are near the records."""
+
+GRIDS = (*UNIFORM, *FAMILIES)
 
 FROM = {"coarse": 1, "middle": 2**9, "fine": COARSE + 1}
 """The smallest number of points of a grid that is looked up under each name."""
 
 
-FAMILIES = tuple(name for name, grid in GRIDS.items() if isinstance(grid, GridFamily))
-"""The grids on which rounded records are measured."""
+@lru_cache(maxsize=len(GRIDS))
+def grid_of(name: str) -> Grid:
+    """The grid that a name stands for, built when it is first needed: a family takes a while."""
+    if name in FAMILIES:
+        return family_of(FAMILIES[name], None, None)
+    return UniformGrid(0, 2 ** UNIFORM[name] - 1)
 
 
 def measured_on(grid: str) -> tuple[str, ...]:

@@ -88,12 +88,12 @@ def in_short(result: Shown) -> Iterator[str]:
     else:
         words = dict(zip(result.q, labels(result.values), strict=True))
         if 0.5 in words:
-            yield f"Half of the records are {words[0.5]} or less."
+            yield f"About half of the records are {words[0.5]} or less."
         low, high = min(words, default=0.5), max(words, default=0.5)
         if 0 < low < 0.5:
-            yield f"{_percent(low)} are {words[low]} or less."
+            yield f"About {_percent(low)} are {words[low]} or less."
         if 0.5 < high < 1:
-            yield f"{_percent(1 - high)} are {words[high]} or more."
+            yield f"About {_percent(1 - high)} are {words[high]} or more."
 
 
 def _percent(share: float) -> str:
@@ -105,7 +105,11 @@ def _answers(result: Shown) -> Element:
     both = SubElement(section, "div", {"class": "answers"})
     if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
         both.append(pictures.element(result))
-    shown = columns(result, most=MOST_ROWS) | facts(result, most=MOST_ROWS)
+    beside = facts(result, most=MOST_ROWS)
+    shown = {
+        name: column for name, column in columns(result, MOST_ROWS).items() if name not in beside
+    }
+    shown |= {name.replace("_", " "): column for name, column in beside.items()}
     both.append(_table(shown, keys(result)))
     for sentence in hidden(result):
         _say(section, sentence)
@@ -130,7 +134,7 @@ def _protected(result: Shown) -> Element:
         f"this report about any single {whom}{there}, whatever else they know.",
         "promise",
     )
-    if told := in_numbers(stated, "by this report"):
+    if told := in_numbers(stated, "from this report"):
         _say(section, told)
     _say(section, f"In full: {promise(result)}", "small")
     return section
@@ -144,9 +148,9 @@ def in_numbers(stated: Guarantee, by: str) -> str:
     (low, low_after), (even, even_after) = ((p, _suspected(p, stated.epsilon)) for p in SUSPICIONS)
     unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
     return (
-        f"In numbers: somebody who is {_percent(low)} sure of something about one {whom} can "
-        f"become {_percent(low_after)} sure {by}, at most; somebody who is "
-        f"{_percent(even)} sure, {_percent(even_after)}{unless}."
+        f"In numbers: someone who is {_percent(low)} sure of something about one {whom} can "
+        f"become at most {_percent(low_after)} sure {by}; someone who is {_percent(even)} sure, "
+        f"at most {_percent(even_after)} sure{unless}."
     )
 
 
@@ -176,8 +180,8 @@ def _accuracy(result: Shown) -> Element:
     if len(section) == 1:
         _say(
             section,
-            "How far off these answers are to be expected is not stated. A plan says it before "
-            "a release is made, and intervals say it with the answers.",
+            "This release does not state how far off its answers may be. A plan predicts it before "
+            "a release is made, and intervals show it beside the answers.",
         )
     return section
 
@@ -187,10 +191,10 @@ def _expected(expected: Mapping[str, Any], size: object) -> str:
     whole, share = "", ""
     if isinstance(size, int) and size:
         whole, part = f" of {size:,}", 100 * most / size
-        share = f", which is {'less than 0.01' if part < 0.01 else f'{part:.2g}'} % of them"
+        share = f" ({'less than 0.01' if part < 0.01 else f'{part:.2g}'} %)"
     return (
-        f"On average, an answer misses its place by {_at_most(typical)}{whole} records. In 95 of "
-        f"100 releases it misses by {_at_most(most)}{share}. This holds if {expected['if']}."
+        f"On average, an answer is off by {_at_most(typical)}{whole} records. In 95 of 100 "
+        f"releases it is off by {_at_most(most)}{share}. This holds if {expected['if']}."
     )
 
 
@@ -224,7 +228,7 @@ def _cost(result: Shown, remains: Remains | None) -> Element:
     if remains is None:
         _say(
             section,
-            "No ledger is stated here. Whatever else is released about the same records adds up.",
+            "No ledger was used. All other releases about the same records add to this cost.",
         )
         return section
     _say(section, f"The ledger has a budget for the data set “{remains.dataset}”: {remains.words}.")
@@ -246,7 +250,7 @@ def _origin(result: Shown) -> Element:
     section = _section("How it was made")
     parts = result.releases if isinstance(result, Description) else {"": result}
     for name, part in parts.items():
-        if name:
+        if name and part.column is None:
             _say(section, name)
         listed = SubElement(section, "dl")
         for term, words in _facts(part):
@@ -272,14 +276,16 @@ def _facts(part: Answers) -> Iterator[tuple[str, str]]:
         drawn = grid.get("member", grid)
         step = _step(part.type, drawn)
         found = ", found by the release itself" if "member" in grid else ""
-        if "lower" in drawn and "upper" in drawn:
-            ends = " to ".join(_end(drawn[name]) for name in ("lower", "upper"))
-            yield "Possible answers", f"{ends}{step}{found}"
+        ends = [drawn.get(name) for name in ("lower", "upper")]
+        if None not in ends:
+            yield "Possible answers", f"{' to '.join(map(_end, ends))}{step}{found}"
     if "missing" in stated:
         yield "Missing values", missing(stated["missing"]).removeprefix("Missing values ")
 
 
 def _end(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.15g}"
     return f"{value:,}" if isinstance(value, int) else exact(value)
 
 
@@ -293,6 +299,9 @@ def _step(type: str, drawn: Mapping[str, Any]) -> str:
     if type == "decimal":
         places = Decimal(drawn["lower"]).as_tuple().exponent
         step = exact(Decimal(step).scaleb(int(places)).normalize())
+    if type == "float":
+        short = f"{drawn['step']:.2g}"
+        step = short if float(short) == drawn["step"] else f"about {short}"
     return f" in steps of {step}"
 
 

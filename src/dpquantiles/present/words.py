@@ -9,10 +9,11 @@ from typing import Any
 from dpquantiles.grid.floating import EXACT_INTEGERS
 from dpquantiles.grid.typed import TO_DOUBLES
 from dpquantiles.intervals import DATA, POPULATION, Intervals
+from dpquantiles.kinds import named
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.conversions import in_words
 from dpquantiles.privacy.guarantees import RESEARCH_NOTE
-from dpquantiles.results import Answers, GroupedRelease, Result
+from dpquantiles.results import Answers, GroupedRelease, Release, Result
 from dpquantiles.views import DROP
 
 SIGNIFICANT = 6
@@ -45,7 +46,23 @@ def notes(result: Answers) -> list[str]:
     listed = (result.provenance.get(name) for name in ("warnings", "precision"))
     sentences = [some for some in listed if isinstance(some, list)]
     kept = [[note for note in some if _matters(note, result)] for some in sentences]
-    return [" ".join(some) for some in kept if some]
+    return [*_at_an_end(result), *(" ".join(some) for some in kept if some)]
+
+
+def _at_an_end(result: Answers) -> list[str]:
+    """A hint if every answer is a bound; the answers are public, and so is what they say."""
+    grid = result.provenance.get("grid")
+    if not isinstance(result, Release) or not isinstance(grid, Mapping) or result.type == "bool":
+        return []
+    (value, *others), shown = set(result.values), exact(result.values[0])
+    ends = {grid.get("lower"): "lowest", grid.get("upper"): "highest"}
+    end = ends.get(named(result.type).to_json(value))
+    if others or end is None:
+        return []
+    return [
+        f"Every answer is the {end} possible value, {shown}. Values beyond it count as {shown}; if "
+        "there may be many of them, state wider bounds."
+    ]
 
 
 def _matters(note: str, result: Answers) -> bool:
@@ -81,8 +98,8 @@ TYPES = {
     "float": "numbers",
     "decimal": "numbers",
     "bool": "true or false",
-    "date": "dates",
-    "datetime": "dates with a time",
+    "date": "dates like 2024-03-31",
+    "datetime": "dates with a time, like 2024-03-31 17:30,",
     "timedelta": "durations",
 }
 """The cells of a type in words."""

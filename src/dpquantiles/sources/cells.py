@@ -187,8 +187,9 @@ def _likeliest(present: Mapping[str, int], column: str, dialect: Dialect) -> str
     if 2 * fitting < sum(present.values()):
         raise InvalidType(
             f"column {column!r} must hold numbers, booleans, dates or datetimes, got a column of "
-            "text; take another column, or state its type if it has one; numbers that are written "
-            "like 1.234,5 need decimal=',' and thousands='.'"
+            "text; choose another column, or state its type; numbers like 1,234.5 need "
+            "thousands=',', numbers like 1.234,5 need decimal=',' and thousands='.', and dates "
+            "must be written like 2024-03-31"
         )
     return name
 

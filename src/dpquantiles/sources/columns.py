@@ -13,6 +13,7 @@ from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, POSITION, Engine
+from dpquantiles.sources.memory import as_numpy
 from dpquantiles.views.protocol import Ints
 
 _DTYPES = {"float": "f8", "int": "i8", "bool": "i1", "date": "M8[D]", "datetime": "M8[us]"}
@@ -87,7 +88,7 @@ class Numbers:
 
     def _counts(self, grouped: Any, name: str) -> Counts:
         rows = self.engine.collect(grouped).sort(name)
-        index, counts = (rows[column].to_numpy().astype(np.int64) for column in (name, COUNT))
+        index, counts = (as_numpy(rows[column]).astype(np.int64) for column in (name, COUNT))
         absent = int(np.searchsorted(index, MISSING, side="right"))
         present = rows[absent:]
         missing = int(counts[:absent].sum())

@@ -22,7 +22,7 @@ try:
     import duckdb as duckdb  # `relations` uses it too
 except ImportError:
     raise MissingBackend(
-        "files by pattern or address, SQL queries and DuckDB databases need DuckDB: "
+        "groups and units in files, patterns, URLs, SQL queries and databases need DuckDB: "
         "pip install 'dpquantiles[duckdb]'"
     ) from None
 
@@ -45,9 +45,6 @@ HIDDEN = (
 """Selects the definitions of views and macros, which a query may use without showing them."""
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
-
-CHOSEN = "dpq_chosen"
-"""A temporary column: the row of a unit that is kept."""
 
 RANDOM = f"({ROW}::DOUBLE + 0.5) / 2.0 ** 64"
 EARLIEST = f"((-ln({RANDOM}) / {COPY} * 2.0 ** 56)::BIGINT::HUGEINT << 64) + {ROW}"
@@ -109,9 +106,9 @@ class DuckDB(QueryEngine):
         least = ", ".join(f"min({name}) AS {name}" for name in columns)
         unit, native = f"{UNIT}, {ROW}", frame.to_native()
         alike = native.aggregate(f"{unit}, {least}, count(*) AS {COPY}", unit)
-        cells = ", ".join(f"{name} := {name}" for name in columns)
-        chosen = alike.aggregate(f"arg_min(struct_pack({cells}), {EARLIEST}) AS {CHOSEN}", UNIT)
-        return nw.from_native(chosen.project(", ".join(f"{CHOSEN}.{name}" for name in columns)))
+        # A plain `arg_min` would pass over rows whose cell is null.
+        cells = ", ".join(f"arg_min_null({name}, {EARLIEST}) AS {name}" for name in columns)
+        return nw.from_native(alike.aggregate(cells, UNIT))
 
     def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
         """Written as SQL, because Narwhals guards every root against negative numbers."""

@@ -45,6 +45,9 @@ CODE = "dpq_code"
 TOGETHER = 8
 """How many portions of groups are fetched at once where the engine does not order rows."""
 
+MOST_LISTED = 4096
+"""The most bins that a query lists. Engines read long lists slowly."""
+
 WHOLE, FIRST, LAST = "whole", "first", "last"
 """The columns of intervals of parts of bins: the bin, its first part and its last one."""
 
@@ -229,13 +232,15 @@ class Engine(ABC):
         """The values in some intervals of parts of bins, and the place of the interval as `CODE`.
 
         Rows meet the intervals of their bin in a join, and stay with the one that they are in. Most
-        rows are in none of these bins, and never get there.
+        rows are in none of these bins, and never get there if the bins are few enough to be listed.
         """
         wholes, first, last = (
             places.tolist() for places in (intervals.first // bins.parts, *intervals)
         )
-        near = self.binned(numbers, numbers.frame, replace(bins, parts=1))
-        near = near.filter(nw.col(BIN).is_in(sorted(set(wholes)))).drop(BIN)
+        near, listed = numbers.frame, sorted(set(wholes))
+        if len(listed) <= MOST_LISTED:
+            near = self.binned(numbers, near, replace(bins, parts=1))
+            near = near.filter(nw.col(BIN).is_in(listed)).drop(BIN)
         parts = self.binned(numbers, near, bins)
         parts = parts.with_columns((nw.col(BIN) // bins.parts).cast(nw.Int64).alias(WHOLE))
         columns = {WHOLE: wholes, FIRST: first, LAST: last}

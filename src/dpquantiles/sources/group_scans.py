@@ -18,7 +18,7 @@ from dpquantiles.sources import memory
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import CODE, Engine, engine_of
 from dpquantiles.sources.lazy import LazyColumn
-from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.memory import TypedColumn, as_numpy
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import Groups, SortedView, is_dropped, stand_in
 from dpquantiles.views.array import portions
@@ -59,7 +59,7 @@ def by_place(counts: Any, count: int) -> Ints:
 
 def integers(series: Any) -> Ints:
     """Collected whole numbers as an array."""
-    return np.asarray(series.to_numpy()).astype(np.int64)
+    return np.asarray(as_numpy(series)).astype(np.int64)
 
 
 def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:

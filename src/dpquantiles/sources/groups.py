@@ -28,7 +28,7 @@ from dpquantiles.sources.group_scans import (
     on_grid,
 )
 from dpquantiles.sources.keys import Key, KeyColumns, as_columns, coded, codes
-from dpquantiles.sources.memory import TypedColumn
+from dpquantiles.sources.memory import TypedColumn, as_numpy
 from dpquantiles.sources.source import Source
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import bound_rows, has_codes, present
@@ -168,7 +168,7 @@ class GroupedRows:
         # A row must belong to one group only, whichever keys a library considers equal.
         coded = coded.unique(list(self.names), keep="any")
         joined = frame.join(coded, on=list(self.names), how="inner")
-        codes = joined[CODE].to_numpy().astype(np.int64, copy=False)
+        codes = as_numpy(joined[CODE]).astype(np.int64, copy=False)
         return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
 
 

@@ -71,9 +71,9 @@ class KeyColumns:
         """Check a public list of keys: one tuple per group, in the given order."""
         if keys is None:
             raise InvalidValue(
-                "keys must be given with by: the groups to answer for, known without looking at "
-                "the data, because a group that shows up tells that somebody is in it; or "
-                "keys='private' (with delta), which finds groups by a selection that is paid for"
+                "keys must be given with by: the groups to release, known without looking at the "
+                "data, because a group that shows up reveals that somebody is in it; or "
+                "keys='private' (with delta), which spends part of the budget on finding groups"
             )
         listed = self._listed(keys)
         checked = tuple(self._plain(listed) or map(self._key, listed))

@@ -19,6 +19,15 @@ from dpquantiles.views import ArrayView, SortedView
 UNDECLARED = ("object", "null")
 """Names of column types that say nothing about the records."""
 
+PLAIN = {f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+PLAIN |= {"halffloat": "float16", "float": "float32", "double": "float64"}
+PLAIN |= {
+    f"{long}[{unit}]": f"{short}8[{unit}]"
+    for long, short in (("timestamp", "M"), ("duration", "m"))
+    for unit in ("s", "ms", "us", "ns")
+}
+"""The types of Arrow whose buffers are arrays, and the types of these arrays."""
+
 
 class TypedColumn(NamedTuple):
     """A column in memory: its records (masked where null), and what its type is and can hold."""
@@ -152,7 +161,7 @@ def _values(series: Any) -> NDArray[Any]:
         return _masked(series.cast(nw.Int32), 0).astype(np.int64).view("datetime64[D]")
     if dtype == nw.Datetime and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    values: NDArray[Any] = series.to_numpy()
+    values = as_numpy(series)
     return values.astype(np.float64) if dtype.is_float() else values
 
 
@@ -164,9 +173,42 @@ def _declared_type(native: Any) -> Any:
 
 def _masked(series: Any, stand_in: object) -> NDArray[Any]:
     """The records as a masked array. A stand-in takes the places of nulls, which are masked."""
-    values, nulls = series.fill_null(stand_in).to_numpy(), series.is_null().to_numpy()
+    values, nulls = as_numpy(series.fill_null(stand_in)), as_numpy(series.is_null())
     array: NDArray[Any] = np.ma.masked_array(values, nulls)
     return array
+
+
+def as_numpy(series: Any) -> NDArray[Any]:
+    """The values of a Narwhals series, as its own `to_numpy` gives them."""
+    return (
+        arrow_as_numpy(series.to_native())
+        if series.implementation.is_pyarrow()
+        else series.to_numpy()
+    )
+
+
+def arrow_as_numpy(column: Any) -> NDArray[Any]:
+    """The values of an Arrow array, whole or in chunks.
+
+    PyArrow's own conversion imports pandas, which takes longer than most releases. So the buffers
+    of plain numbers and times are read directly.
+    """
+    if str(column.type) == "bool" and not column.null_count:
+        return arrow_as_numpy(column.cast("uint8")).view(bool)
+    dtype = PLAIN.get(str(column.type))
+    if dtype is None or column.null_count:
+        array: NDArray[Any] = column.to_numpy()
+        return array
+    parts = [_chunk(chunk, dtype) for chunk in getattr(column, "chunks", [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, dtype), *parts])
+
+
+def _chunk(chunk: Any, dtype: str) -> NDArray[Any]:
+    """The values of a contiguous array without nulls."""
+    if not len(chunk):
+        return np.empty(0, dtype)
+    _, values = chunk.buffers()
+    return np.frombuffer(values, dtype)[chunk.offset : chunk.offset + len(chunk)]
 
 
 def as_arrow(series: Any) -> Any:

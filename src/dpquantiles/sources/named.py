@@ -49,7 +49,7 @@ class Dialect:
             mark = getattr(self, name)
             if mark is not None and (not isinstance(mark, str) or not _is_mark(mark)):
                 raise InvalidValue(
-                    f"{name} must be one character that is no letter, digit, quote or line end, "
+                    f"{name} must be one character that is not a letter, digit, quote or line end, "
                     f"got {mark!r}; for example {';' if name == 'delimiter' else ','!r}"
                 )
         if self.decimal == self.thousands:

@@ -20,6 +20,7 @@ from dpquantiles.sources.bins import VALUE
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import CODE, Engine
 from dpquantiles.sources.keys import whole_code
+from dpquantiles.sources.memory import arrow_as_numpy, as_numpy
 from dpquantiles.sources.tables import Table, is_time, kind_of
 from dpquantiles.sources.units import ABSENT, ROW, UNIT
 
@@ -126,7 +127,7 @@ def as_ticks(frame: Any, dtype: Any, engine: Engine) -> Numbers:
     letter = "m" if dtype == nw.Duration else "M"
 
     def array(series: Any) -> NDArray[Any]:
-        whole: NDArray[np.int64] = series.to_numpy().astype(np.int64, copy=False)
+        whole: NDArray[np.int64] = as_numpy(series).astype(np.int64, copy=False)
         return whole.view(f"{letter}8[{unit}]")
 
     return Numbers(frame, kind_of(dtype), engine, tick=MICROSECONDS[unit], array=array)
@@ -143,7 +144,7 @@ def in_order(
     for run in runs:
         pieces = []
         while left is not None:
-            cut = int(np.searchsorted(left.column(CODE).to_numpy(), run.stop))
+            cut = int(np.searchsorted(arrow_as_numpy(left.column(CODE)), run.stop))
             pieces.append(left.slice(0, cut))
             if cut < len(left):
                 left = left.slice(cut)

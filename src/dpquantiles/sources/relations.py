@@ -95,7 +95,7 @@ def open_query(sql: str, database: str | None = None, *, alone: bool = False) ->
         raise InvalidValue(f"sql must be a query that DuckDB can run: {line}") from None
     except duckdb.PermissionException:
         raise UnreadableData(
-            f"the query reads other files than the database '{database}', which is not allowed here"
+            f"the query reads files other than the database '{database}', which is not allowed here"
         ) from None
     except duckdb.Error as error:
         raise UnreadableData(

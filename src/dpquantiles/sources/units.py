@@ -20,7 +20,7 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kernels.many_draws import Bools, Ints, words
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
-from dpquantiles.sources.memory import as_arrow
+from dpquantiles.sources.memory import arrow_as_numpy, as_arrow, as_numpy
 from dpquantiles.sources.tables import Table, free_name, short
 
 PLAIN = (str, bytes, int, float, Decimal, Fraction, np.generic, dt.date, dt.time, dt.timedelta)
@@ -104,7 +104,7 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
         kept = _least_in_polars(units, numbers)
         if kept is not None:
             return kept
-    absent = units[ABSENT].to_numpy().astype(bool)
+    absent = as_numpy(units[ABSENT]).astype(bool)
     codes = _codes(units[UNIT], absent) + 1
     codes[absent] = 0
     return least_of_each(codes, numbers, rows)
@@ -163,16 +163,18 @@ def _codes(units: Any, absent: Bools) -> Ints:
     if has_codes(units):
         return np.asarray(native.cat.codes, dtype=np.int64)
     if units.dtype.is_integer():
-        return _numbered(units.fill_null(0).to_numpy())
+        return _numbered(as_numpy(units.fill_null(0)))
     if units.dtype.is_float():  # Arrow would tell -0.0 from 0.0, and NaNs apart by their bits
-        return _numbered(units.to_numpy().astype(np.float64))
+        return _numbered(as_numpy(units).astype(np.float64))
     arrow = as_arrow(units)
     if arrow is None:
         return np.asarray(native.factorize()[0], dtype=np.int64)
     if hasattr(arrow.type, "value_type"):  # a dictionary, which may contain a value twice
         values = arrow.cast(arrow.type.value_type)
         return _codes(nw.from_native(values, series_only=True), absent)
-    parts = [part.indices.fill_null(-1).to_numpy() for part in arrow.dictionary_encode().chunks]
+    parts = [
+        arrow_as_numpy(part.indices.fill_null(-1)) for part in arrow.dictionary_encode().chunks
+    ]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts], dtype=np.int64)
 
 

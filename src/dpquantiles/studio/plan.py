@@ -209,7 +209,7 @@ def _cost(asked: Asked, forecast: Forecast, ledger: Ledger | None) -> Element:
 
 def _meaning(forecast: Forecast) -> Element:
     promise = forecast.job.promise()
-    told = in_numbers(promise, "by the release")
+    told = in_numbers(promise, "from the release")
     return card(
         "What it means",
         tag("p", words.guarantee(promise), class_="promise"),

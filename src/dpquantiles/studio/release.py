@@ -110,7 +110,7 @@ def _protected(forecast: Forecast) -> str:
     promise = forecast.job.promise()
     whom = "record" if promise.unit is None else promise.unit
     first = f"Whatever any one {whom} holds, it can change the answers only a little."
-    told = in_numbers(promise, "by the release")
+    told = in_numbers(promise, "from the release")
     return " ".join(filter(None, [first, words.guarantee(promise), told]))
 
 

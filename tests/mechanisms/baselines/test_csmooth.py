@@ -20,6 +20,7 @@ from dpquantiles.mechanisms.baselines import csmooth
 from dpquantiles.mechanisms.baselines.csmooth import CSmooth, Noise, shape, tuned_smoothness
 from dpquantiles.privacy import ZCDP, PureDP, zcdp_delta
 from dpquantiles.views import Demand, WindowView
+from tests.mechanisms.mutation import check_caught
 from tests.views.recording import RecordingView
 
 Floats = NDArray[np.float64]
@@ -294,7 +295,4 @@ def shorten_the_demand(patch: Patch) -> None:
 def test_mutants_are_caught(
     mutate: Callable[[Patch], None], check: Callable[[], None], monkeypatch: Patch
 ) -> None:
-    check()
-    mutate(monkeypatch)
-    with pytest.raises(AssertionError):
-        check()
+    check_caught(mutate, check, monkeypatch)
