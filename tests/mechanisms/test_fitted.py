@@ -172,8 +172,13 @@ def test_few_of_all_whole_numbers_are_not_cut_by_a_recursive_joint_exp() -> None
 
 
 def test_ties_and_rounding_are_told_from_smooth_records_on_a_family() -> None:
-    """Clusters are no ties. The step of the ties is found by the JointExp that they lead to."""
+    """Clusters are no ties, nor are neighboring points of the finest grid.
+
+    The step of the ties is found by the JointExp that they lead to.
+    """
     mechanism = pure(1.0, q=evenly(29))
+    middle = FAMILIES[1].size // 4 * 3
+    neighbors = np.array(FAMILIES[1].decode(np.arange(middle, middle + 1000)))
     for seed in range(5):
         numbers = np.random.default_rng(seed)
         normal = numbers.normal(400, 40, 1000)
@@ -181,6 +186,7 @@ def test_ties_and_rounding_are_told_from_smooth_records_on_a_family() -> None:
         for data, taken in (
             (normal, "adaptive_tree"),
             (clusters, "adaptive_tree"),
+            (neighbors, "adaptive_tree"),
             (np.round(normal / 5) * 5, "joint_exp"),
         ):
             release = mechanism.release(dpq.ArrayView(data, FAMILIES[1]), random.Random(seed))
