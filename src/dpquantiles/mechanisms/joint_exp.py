@@ -299,8 +299,8 @@ class JointExp(WithLaw):
         if not 4 * rounding <= self.epsilon:
             raise InvalidValue(
                 f"epsilon must be at least four times what rounding may cost here, {rounding:.2g}, "
-                f"got {self.epsilon!r}; use fewer quantiles, a coarser resolution or, if epsilon "
-                "is small, a larger one"
+                f"got {self.epsilon!r}; use fewer quantiles or a coarser resolution, or a larger "
+                "epsilon if it is small"
             )
         rate = (self.epsilon - rounding) / (2 * self.sensitivity)
         # A difference and a quotient err by at most 2**-52. Seeded answers depend on every bit of
