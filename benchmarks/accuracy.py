@@ -70,7 +70,7 @@ class Dataset:
 
 
 def ours(trial: Trial) -> Floats:
-    """All quantiles as a user would ask for them; the mechanism is taken from public numbers."""
+    """All quantiles as a user would ask for them; the mechanism is chosen from public numbers."""
     grid = dpq.UniformGrid(*trial.bounds, trial.step)
     bits = random.Random(trial.seed)
     release = dpq.quantiles(trial.values, trial.q, epsilon=EPSILON, grid=grid, rng=bits)

@@ -209,9 +209,9 @@ def table(path: Path) -> dict[str, dict[str, dict[str, list[Row]]]]:
 
 
 def ratios(grid: Grid, epsilon: float) -> list[str]:
-    """What auto takes, and how far it is from the best of the table on every kind of data."""
+    """What auto chooses, and how far it is from the best of the table on every kind of data."""
     kinds = [data for data in measured_on(grid_name(grid)) if data in DATA]
-    head = ["records", "quantiles", "auto takes", *kinds]
+    head = ["records", "quantiles", "auto chooses", *kinds]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for n, m in itertools.product((1000, 20_000, 100_000), (1, 9, 29, 60, 100, 255)):
         taken = choose(PureDP(epsilon=epsilon), m, n, grid).mechanism

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_VALUE_ERROR = 10.0
-"""A relative error of 1000 % counts as much as any larger one: one absurd answer would otherwise
+"""A relative error of 1000% counts as much as any larger one: one absurd answer would otherwise
 hide all others."""
 
 ABSURD_SPANS = 10.0

@@ -107,14 +107,14 @@ MADE_UP = {
     ),
     "prices": Column("prices ending in .99", (0.0, 1000.0), 0.01, prices),
     "hours": Column(
-        "twelve values of hours per week as floats, 45 % of them 40",
+        "twelve values of hours per week as floats, 45% of them 40",
         (0.0, 100.0),
         1.0,
         lambda rng, n: rng.choice(HOURS, n, p=SHARES),
     ),
     "ratings": Column("ratings up to 5 with two decimals", (0.0, 5.0), 0.01, ratings),
     "spending": Column(
-        "60 % zeros, the others lognormal with two decimals", (0.0, 10_000.0), 0.01, spending, True
+        "60% zeros, the others lognormal with two decimals", (0.0, 10_000.0), 0.01, spending, True
     ),
     "two clusters": Column(
         "normal numbers of standard deviation 1 around 100 and 900", (0.0, 1000.0), None, clusters

@@ -257,7 +257,7 @@ def report(chosen: list[Mutant], found: rows.Rows, total: int) -> str:
     share, low, high = score(killed, len(fates))
     lines = [
         f"{len(fates)} of {total} mutants tried, {killed} killed: {share:.1%}, "
-        f"95 % interval {low:.1%} to {high:.1%}; survivors:"
+        f"95% interval {low:.1%} to {high:.1%}; survivors:"
     ]
     for mutant in alive:
         lines += [f"{mutant.module}:{mutant.line} {mutant.operator}", *difference(mutant)]

@@ -4,8 +4,8 @@
 
 Every cell plans m even quantiles of 10,000 records among the 32-bit integers for one mechanism, and
 then draws seeded releases from the real mechanism on the reference data, as records in memory.
-Held: how often an answer is within its 95 % bound, on average over the quantiles and for the worst
-of them. Ratio: the sum of the bounds over the sum of the measured 95 % points. Tight: how many of
+Held: how often an answer is within its 95% bound, on average over the quantiles and for the worst
+of them. Ratio: the sum of the bounds over the sum of the measured 95% points. Tight: how many of
 the quantiles have a bound of at most 1.5 times the measured point.
 """
 
@@ -36,7 +36,7 @@ CANDIDATES = {
     99: ("fitted",),
     255: ("fitted", "adaptive_tree"),
 }
-"""By number of quantiles, what auto takes for them; at 29 it changes over."""
+"""By number of quantiles, what auto chooses for them; at 29 it changes over."""
 
 EPSILONS = (0.1, 1.0, 5.0)
 SHAPES = ("even", "smooth", "clustered", "tied")
@@ -64,7 +64,7 @@ class Row:
     """Planned and measured mean errors over all quantiles."""
     mean: float
     bound: float
-    """Planned and measured 95 % points, averaged over the quantiles."""
+    """Planned and measured 95% points, averaged over the quantiles."""
     point: float
     held: float
     least_held: float
@@ -139,7 +139,7 @@ def run(path: Path, runs: int) -> list[Row]:
 def table(rows: list[Row]) -> list[str]:
     """The rows in Markdown."""
     lines = [
-        "| data | m | ε | mechanism | runs | expected | measured | 95 % planned | measured "
+        "| data | m | ε | mechanism | runs | expected | measured | 95% planned | measured "
         "| ratio | held | worst quantile | tight |",
         "|---" * 13 + "|",
     ]

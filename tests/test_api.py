@@ -45,8 +45,8 @@ BAD_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"bounds": (0, math.inf)}, r"^bounds must be finite, got inf$"),
     ({"resolution": 0, "bounds": (0, 9)}, r"^resolution must be positive, got 0$"),
     ({"resolution": 0}, r"^resolution must be positive and, without bounds, at most .* got 0"),
-    ({"grid": FloatGrid(), "bounds": (0, 9)}, r"^grid must stand alone, got bounds"),
-    ({"grid": FloatGrid(), "resolution": 1}, r"^grid must stand alone, got bounds"),
+    ({"grid": FloatGrid(), "bounds": (0, 9)}, r"^grid must be given alone, got bounds"),
+    ({"grid": FloatGrid(), "resolution": 1}, r"^grid must be given alone, got bounds"),
     ({"neighbors": "add_remove"}, r"^neighbors must be .*; did you mean 'add-remove'\?$"),
     ({"size": 10}, r"^size must be left out under swap neighbors"),
     ({"size": -1, "neighbors": "add-remove"}, r"^size must be at least 0, got -1$"),
@@ -85,7 +85,7 @@ BAD_TYPES: list[tuple[dict[str, Any], str]] = [
 
 
 def refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Whatever the data are."""
+    """Whatever the data is."""
     for data in (DATA, [], [math.nan]):
         with pytest.raises(error, match=message):
             dpq.quantiles(data, **{"q": 0.5, "epsilon": 1.0, **options})

@@ -1,4 +1,4 @@
-"""An error after data were read says public things only, wherever it comes from."""
+"""An error after data was read says public things only, wherever it comes from."""
 
 import ast
 import traceback
@@ -73,7 +73,7 @@ ACCIDENTS = [
 
 @pytest.fixture
 def accident(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
-    """Makes every source of random bits fail, as a library would: data were read by then."""
+    """Makes every source of random bits fail, as a library would: data was read by then."""
 
     def arrange(error: BaseException) -> None:
         def fail(*_: Any) -> Any:

@@ -371,7 +371,7 @@ def test_types_come_from_the_bounds() -> None:
         ((0, 10**400), r"^bounds must be finite, got 1000"),
         ((Decimal("NaN"), Decimal(1)), r"^bounds must be finite, got Decimal\('NaN'\)$"),
         ((Decimal("sNaN"), Decimal(1)), r"^bounds must be finite, got Decimal\('sNaN'\)$"),
-        ((0.2, 0.8, 10, INTEGER), r"^bounds must hold a grid point, got lower=0.2, upper=0.8$"),
+        ((0.2, 0.8, 10, INTEGER), r"^bounds must contain a grid point, got lower=0.2, upper=0.8$"),
         ((0, 10, 0), r"^step must be a positive multiple of 1, got 0$"),
         ((0, 10, -1), r"^step must be a positive multiple of 1, got -1$"),
         ((0, 10, 0.5, INTEGER), r"^step must be a positive multiple of 1, got 0.5$"),
@@ -444,7 +444,7 @@ def test_float_grids_refuse_bounds() -> None:
         FloatGrid(1, 0)
     with pytest.raises(ValueError, match=r"^bounds must be finite, got nan$"):
         FloatGrid(math.nan)
-    with pytest.raises(ValueError, match=r"^bounds must hold a grid point"):
+    with pytest.raises(ValueError, match=r"^bounds must contain a grid point"):
         FloatGrid(2**60 + 1, 2**60 + 2, integral=True)
     with pytest.raises(TypeError, match=r"^bounds must be of type number like the values, got '0'"):
         FloatGrid("0")

@@ -289,7 +289,7 @@ def test_dictionaries_may_hold_anything(as_pandas: bool) -> None:
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(None, "as with private keys, take another mechanism"), (400, "needs a list of keys")],
+    [(None, "as with private keys, choose another mechanism"), (400, "needs a list of keys")],
 )
 def test_slices_with_private_keys_are_refused_before_anything_is_charged(
     size: int | None, message: str, tmp_path: Path

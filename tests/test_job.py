@@ -1,4 +1,4 @@
-"""Jobs: public parameters are settled before any data are read."""
+"""Jobs: public parameters are settled before any data is read."""
 
 import dataclasses
 import random
@@ -28,7 +28,7 @@ class Untouchable:
     """Data that fail the test when they are read."""
 
     def __iter__(self) -> Iterator[Any]:
-        pytest.fail("data were read")
+        pytest.fail("data was read")
 
     def __getattr__(self, name: str) -> Any:
         pytest.fail(f"{name} of the data was asked for")
@@ -368,7 +368,7 @@ def test_a_hopeless_release_says_so() -> None:
     assert warned(np.arange(100_000)) is None
     assert warned(np.arange(1000), bounds=(0, 1000)) is None
     assert warned(np.array([], dtype=int)) == ["There are no records, so the answers are noise."]
-    assert "protects next to nothing" in warned(np.arange(10_000), epsilon=21)[0]
+    assert "protects almost nothing" in warned(np.arange(10_000), epsilon=21)[0]
     assert "outside the data" in str(warned([1.5, 2.5, 3.5], mechanism="fitted"))
     assert "outside the data" in str(warned(np.arange(300), mechanism="ind_exp"))
     assert warned(np.arange(300), mechanism="approx_quantiles") is None

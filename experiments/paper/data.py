@@ -112,13 +112,13 @@ class Tables:
 
 
 def made_up_hours(rng: np.random.Generator, n: int) -> Floats:
-    """47 % of records at 40, the others whole numbers around it."""
+    """47% of records at 40, the others whole numbers around it."""
     others = np.clip(np.rint(rng.normal(38, 14, n)), 1, 99)
     return np.where(rng.random(n) < 0.467, 40.0, others)
 
 
 def made_up_income(rng: np.random.Generator, n: int) -> Floats:
-    """13 % zeros, the others log-normal and rounded to hundreds."""
+    """13% zeros, the others log-normal and rounded to hundreds."""
     others = np.rint(rng.lognormal(10.3, 1.1, n) / 100) * 100
     return np.where(rng.random(n) < 0.13, 0.0, others)
 

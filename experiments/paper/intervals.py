@@ -1,4 +1,4 @@
-"""Numbers with 95 % confidence intervals, from errors of trials, and what they say of a claim."""
+"""Numbers with 95% confidence intervals, from errors of trials, and what they say of a claim."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ SEED = 2021
 
 
 class Measured(NamedTuple):
-    """A number and its 95 % confidence interval; a number without noise has no width."""
+    """A number and its 95% confidence interval; a number without noise has no width."""
 
     value: float
     low: float

@@ -120,12 +120,12 @@ def _cell(finding: Finding | None) -> str:
 def _all_claims(findings: Sequence[Finding]) -> list[str]:
     lines = [
         "<h2 id=claims>The claims</h2>",
-        "<p>A claim holds (✓) if the 95 % confidence interval (bootstrap over trials; of times, "
+        "<p>A claim holds (✓) if the 95% confidence interval (bootstrap over trials; of times, "
         "over rounds) meets the accepted range, is better (▲) beyond its good end, and does not "
         "hold (✗) otherwise. Sentences are the paper's, shortened; “roughly” and its kin are "
         "turned into the ranges that are shown.</p>",
         "<table><tr><th>of</th><th>data</th><th>the paper</th><th>measured</th>"
-        "<th>95 % interval</th><th>accepted</th><th>verdict</th></tr>",
+        "<th>95% interval</th><th>accepted</th><th>verdict</th></tr>",
     ]
     for sentence, own in sentences(findings).items():
         about = f"{_text(own[0].quantity)} · <code>{_text(own[0].command)}</code>"

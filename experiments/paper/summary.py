@@ -16,7 +16,7 @@ from experiments.paper.words import (
 )
 
 CLAIM_HEADER = (
-    *("claim", "of", "data", "the paper", "measured", "95 % interval", "accepted", "verdict"),
+    *("claim", "of", "data", "the paper", "measured", "95% interval", "accepted", "verdict"),
     "command",
 )
 

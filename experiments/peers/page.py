@@ -15,7 +15,7 @@ MOST_LISTED = 20
 MANY_TIMES = 100
 MEASURES: dict[Measure, str] = {
     "ranks": "Rank error",
-    "values": "Relative error of tails in value (1000 % at most)",
+    "values": "Relative error of tails in value (1000% at most)",
 }
 
 
@@ -69,7 +69,7 @@ def counts(cells: Sequence[Cell]) -> list[str]:
         here = [cell for cell in cells if cell.measure == measure]
         if here:
             sentence = (
-                f"- {words}: ours without bounds or resolution is more than 10 % behind the best, "
+                f"- {words}: ours without bounds or resolution is more than 10% behind the best, "
                 f"beyond two standard errors, in **{len(lost(here, PEERS))} of {len(here)}** cells "
                 f"({len(lost(here, WITH_WEAKER))} where weaker promises count too)."
             )

@@ -49,7 +49,7 @@ def standard_error(errors: Errors) -> float:
 
 
 def behind(ours: Errors, best: Errors, tolerated: float = TOLERATED) -> bool:
-    """Whether ours is more than 10 % worse, or as tolerated, by more than two standard errors.
+    """Whether ours is more than 10% worse, or as tolerated, by more than two standard errors.
 
     Trials with the same seed saw the same records: the standard error is that of their differences.
     """

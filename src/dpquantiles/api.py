@@ -65,56 +65,56 @@ def quantiles(
             SQL query. Lazy tables, files and queries are scanned where they are.
         q: Quantiles between 0 and 1, in any order, or "median", "quartiles", "deciles",
             "percentiles".
-        column: The name of the column, where data are a table.
+        column: The name of the column, if data is a table.
         by: Columns that divide the table into groups; every group gets its own quantiles, and all
             of them together cost one budget.
-        keys: With `by`, the groups to answer for, known without looking at the data: a list of
-            keys (of tuples, where there are several columns) or a table with the columns of `by`.
-            Or "private", under add-remove neighbors and with delta: groups are found in the data by
-            a selection that a fifth of epsilon and all of delta pay for.
+        keys: With `by`, the groups to release, known without looking at the data: a list of keys
+            (of tuples, if there are several columns) or a table with the columns of `by`. Or
+            "private", under add-remove neighbors and with delta: groups are found in the data by
+            a private selection, paid for by a fifth of epsilon and all of delta.
         unit: The column that says whom each row belongs to, such as a person. The guarantee then
             holds for all rows of a unit together. Rows without a name are one unit.
-        max_rows_per_unit: How many rows of a unit count, at most, chosen at random; 1 by default.
-            More of them use more of the data, and cost that many times more budget per row.
+        max_rows_per_unit: How many rows of a unit count at most, chosen at random; 1 by default.
+            More rows use more of the data, but with k of them the mechanism runs at epsilon / k.
         epsilon: The privacy budget: one record changes the odds of any answer by at most a
             factor exp(epsilon).
         delta: With epsilon, for mechanisms that promise (epsilon, delta): the chance of a worse
-            case; far below one over the number of records.
-        rho: In place of epsilon, a budget of zero-concentrated differential privacy.
-        bounds: Where values may lie, known without looking at the data. Not needed, but they
+            case. Choose it far below one over the number of records.
+        rho: Instead of epsilon, a budget of zero-concentrated differential privacy.
+        bounds: Where values may lie, known without looking at the data. They are optional, but
             help when there are few records. Values outside are clamped.
         resolution: The distance between neighboring answers; by default the release finds it,
             together with the range, at no cost in budget.
-        grid: A grid to use in place of bounds and resolution. It also states the type of a list,
-            which otherwise only the types of its records tell.
+        grid: A grid to use instead of bounds and resolution. It also states the type of a list,
+            which otherwise follows from the types of its records.
         neighbors: "swap" protects the value of a record, and the number of records is public;
-            "add-remove" protects also whether a record is there.
-        size: Under add-remove, the public number of records, with `by` of every group, or a
+            "add-remove" also protects whether a record is there.
+        size: Under add-remove, the public number of records; with `by`, that of every group, or a
             dictionary from keys to numbers. Answers are the quantiles at the ranks q times this
-            number, also if it is wrong; ranks that no record has give the upper end of the grid.
+            number, even if it is wrong; ranks that no record has give the upper end of the grid.
             Without it, a fifth of epsilon buys a private count; one quantile, or two that are far
             apart, need none.
         min_size: With `by`, hide the groups whose size is smaller. Sizes are public under swap
             neighbors, stated by `size`, or private counts; then the hidden groups are those whose
-            noisy count is smaller, and this costs nothing more.
+            noisy count is smaller, and this costs nothing extra.
         missing: How missing values count: "drop", the default, leaves them out; "lower",
             "upper" or a value stands in for them. Under swap neighbors the public number of
             records includes them; how many there are is protected.
-        mechanism: The algorithm, by name. "auto" takes the one that `plan` expects to be accurate
-            whatever the data are like, from public numbers alone; the release says which and why.
-            With `by` one is taken for all groups.
-        intervals: True to measure, for a third of the budget, what intervals around the answers
-            rest on, so that `release.interval()` has them; a level such as 0.9 in place of 0.95,
-            "population" to cover sampling too, or `Intervals(0.9, of="population")`. With `unit`
-            they are for the quantiles of the rows that count.
+        mechanism: The algorithm, by name. "auto" chooses the one that `plan` expects to be accurate
+            whatever the data is like, from public numbers alone; the release says which and why.
+            With `by`, one is chosen for all groups.
+        intervals: True to add intervals around the answers, for a third of the budget;
+            `release.interval()` returns them. Or a level such as 0.9 instead of 0.95, "population"
+            to cover sampling as well, or `Intervals(0.9, of="population")`. With `unit`, they are
+            for the quantiles of the rows that count.
         rng: None for secure random bits from the operating system. A `random.Random(seed)`
-            makes the result reproducible, and then it has no guarantee.
-        ledger: A `Ledger` that is charged before data are read, and keeps the release.
+            makes the result reproducible, but then it has no guarantee.
+        ledger: A `Ledger` that is charged before data is read, and that keeps the release.
         dataset: With a ledger, the name of the data set that is charged.
-        part: With a ledger, the part of the data set that these data are, such as "region=north";
-            parts of one partition are disjoint, so that only the most costly of them counts.
-        request_id: With a ledger, a name for this request: asked again under the same name, it is
-            not charged again and gives the same release.
+        part: With a ledger, which part of the data set this is, such as "region=north". Parts of
+            one partition are disjoint, so only the most costly of them counts.
+        request_id: With a ledger, a name for this request. Repeated under the same name, it is not
+            charged again and returns the same release.
 
     Returns:
         A `Release` with the answers in the order of `q` and in the type of the data; with `by`
@@ -184,9 +184,9 @@ def describe(
 ) -> Description:
     """Private quantiles of several columns of a table, all of them for one budget.
 
-    Every column gets an equal share of the budget, because all of them tell about the same people.
+    Every column gets an equal share of the budget, because all columns are about the same people.
     With `unit`, the same rows of a unit count in all columns. `bounds` is a dictionary from columns
-    to pairs; a column may go without. Other options as in `quantiles`.
+    to pairs; columns may be left out of it. The other options are those of `quantiles`.
 
     Returns:
         A `Description`: one `Release` per column, and with `to_frame()` a table of them.

@@ -88,7 +88,7 @@ class _GroupDraw:
         if job.min_size is not None and not drawing.knows_sizes:
             raise InvalidValue(
                 f"min_size needs the sizes of groups, which {drawing.choice.mechanism} does not "
-                "buy; state them with size, or take another mechanism, such as joint_exp"
+                "buy; state them with size, or choose another mechanism, such as joint_exp"
             )
         return drawing
 

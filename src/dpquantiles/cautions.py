@@ -21,7 +21,7 @@ TOLERABLE = 0.25
 ALMOST = 1 - 2.0**-20
 """Errors that are equal but for rounding count as equal."""
 
-HELP = "To do better, take a larger epsilon or fewer quantiles, or state bounds."
+HELP = "To do better, use a larger epsilon, ask for fewer quantiles, or state bounds."
 
 
 def for_column(job: Job, mechanism: str, n: int | None, grid: Grid) -> dict[str, Any]:
@@ -140,6 +140,6 @@ def _apart(job: Job, size: int) -> float:
 
 def _stated(job: Job, sentences: list[str]) -> dict[str, Any]:
     if job.budget.measure == "epsilon" and job.budget.amount > MOST_USEFUL_EPSILON:
-        usual = "protects next to nothing; values around 1 are usual."
+        usual = "protects almost nothing; values around 1 are typical."
         sentences = [f"An epsilon of {job.budget.amount:g} {usual}", *sentences]
     return {"warnings": sentences} if sentences else {}

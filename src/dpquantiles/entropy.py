@@ -8,7 +8,7 @@ from dpquantiles.require import shown
 
 SEEDED_NOTE = (
     "no privacy guarantee: the random bits came from a reproducible generator, "
-    "so whoever knows its seed can take the noise away"
+    "so anyone who knows its seed can remove the noise"
 )
 
 

@@ -45,11 +45,11 @@ class UnreadableData(PublicError, OSError):
 
 
 class ReleaseFailed(PublicError, RuntimeError):
-    """A release failed after data were read; nothing was released, and no data are quoted."""
+    """A release failed after data was read; nothing was released, and no data is quoted."""
 
 
 class ScanFailed(ReleaseFailed, OSError):
-    """An engine failed while it read the data; nothing was released, and no data are quoted."""
+    """An engine failed while it read the data; nothing was released, and no data is quoted."""
 
 
 class LedgerError(InvalidValue):
@@ -57,7 +57,7 @@ class LedgerError(InvalidValue):
 
 
 class BudgetExceeded(LedgerError):
-    """A charge is more than the rest of a budget; nothing was charged and no data were read.
+    """A charge is more than the rest of a budget; nothing was charged and no data was read.
 
     `remaining` is the largest epsilon, or rho, at which the same charge would fit.
     """
@@ -127,10 +127,10 @@ def _words(error: BaseException) -> str:
     """A public sentence about an error: names its type, which is no data, but not its message."""
     if isinstance(error, MemoryError):
         return (
-            "memory ran out while the release was made, so nothing was released; free some, or "
-            "leave the data where they are: files, databases and lazy frames are scanned in place"
+            "memory ran out during the release, so nothing was released; free some memory, or "
+            "leave the data where it is: files, databases and lazy frames are scanned in place"
         )
     return (
-        f"the release failed after data were read ({type(error).__name__}), so nothing was "
+        f"the release failed after data was read ({type(error).__name__}), so nothing was "
         "released; the error's own message may quote data and is left out"
     )

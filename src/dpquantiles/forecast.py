@@ -45,7 +45,7 @@ class Request(NamedTuple):
     draws: int | None = None
 
     def estimate(self) -> Estimate:
-        """Expected and 95 % errors, from draws on made-up records."""
+        """Expected and 95% errors, from draws on made-up records."""
         return estimate(
             self.mechanism,
             self.budget,
@@ -103,28 +103,30 @@ class Forecast:
             return Draw(budget, max(1, n), True)
         swap = budget.neighbors is Neighbors.SWAP
         n = self.guess or (USUAL_GROUP if job.by and swap else UNKNOWN_SIZE)
-        whose = "of a group" if job.by else "of records"
-        notes = [f"the number {whose} is not known: {n:,} assumed"]
+        what = "size of a group" if job.by else "number of records"
+        notes = [f"the {what} is not known; {n:,} is assumed"]
         if self.guess:
             notes = [f"{n:,} {'records in a group' if job.by else 'records'} assumed, as stated"]
         sized = swap or not job.does_without_size(self.grid)
         if not sized:
-            notes.append("joint_exp needs no number of records for these quantiles; others buy one")
+            notes.append(
+                "joint_exp needs no count of the records for these quantiles; others buy one"
+            )
         elif not swap:
             _, budget = budget.split(COUNT_SHARE)
-            notes.append("a fifth of the budget buys their number; errors are those of the rest")
+            notes.append("a fifth of the budget buys a count; errors are those of the rest")
         return Draw(budget, max(1, n), sized, notes)
 
     @cached_property
     def choice(self) -> Choice:
-        """What auto takes for these numbers, and why."""
+        """What auto chooses for these numbers, and why."""
         asked = self.job.mechanism == AUTO
         job = self.job if asked else replace(self.job, mechanism=AUTO)
         return job.choose(self.draw.size, self.grid, self.place)
 
     @property
     def mechanism(self) -> str:
-        """The mechanism that is named, or that auto takes."""
+        """The mechanism that is named, or that auto chooses."""
         return self.choice.mechanism if self.job.mechanism == AUTO else self.job.mechanism
 
     @cached_property

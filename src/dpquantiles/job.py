@@ -72,7 +72,7 @@ class Price(NamedTuple):
 class Job:
     """One request for quantiles: of a column, of several columns, or of a column by group.
 
-    `columns` is (None,) where the data are a single column. `bounds` holds a pair for each column
+    `columns` is (None,) where the data is a single column. `bounds` holds a pair for each column
     that has bounds.
     """
 
@@ -187,13 +187,13 @@ class Job:
         if not isinstance(row, ApproxDP):
             raise InvalidValue(
                 "keys='private' needs epsilon and delta: a group with a single record is released "
-                "with a chance of at most delta, so take it far below one over the number of "
-                "records, for example delta=1e-6"
+                "with a chance of at most delta, so choose it far below one over the number "
+                "of records, for example delta=1e-6"
             )
         if self.size is not None:
             raise InvalidValue(
                 "size must be left out with keys='private', which finds sizes as well; a mechanism "
-                "that must be told them, as slice_quantiles must, needs a list of keys"
+                "that must be given sizes, such as slice_quantiles, needs a list of keys"
             )
         selection, rest = PrivateKeys.bought(row)
         return Price(rest, selection)
@@ -282,7 +282,7 @@ class Job:
 
 
 def _digest(named: Named) -> str:
-    """Which data were named, as a hash, because addresses may hold passwords."""
+    """Which data was named, as a hash, because addresses may hold passwords."""
     from dpquantiles.ledger.entries import canonical, digest
 
     return digest(canonical(named.parts))

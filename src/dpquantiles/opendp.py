@@ -47,7 +47,7 @@ def make_quantiles(
     size: int | None = None,
     mechanism: AskedMechanism = "auto",
 ) -> Any:
-    """A measurement of OpenDP that releases private quantiles, all of them together.
+    """An OpenDP measurement that releases private quantiles, all of them together.
 
     OpenDP counts it as a user measurement, so its features "contrib" and "honest-but-curious" must
     be enabled.
@@ -59,7 +59,7 @@ def make_quantiles(
             neighbors, `dp.change_one_distance()` or `dp.hamming_distance()` for swap neighbors.
         q: The quantiles, as in `dpquantiles.quantiles`.
         epsilon: The budget at distance one, in pure differential privacy.
-        rho: In place of epsilon, a budget in zero-concentrated differential privacy.
+        rho: Instead of epsilon, a budget in zero-concentrated differential privacy.
         bounds: As in `dpquantiles.quantiles`.
         resolution: As in `dpquantiles.quantiles`.
         size: For add-remove neighbors, as in `dpquantiles.quantiles`.

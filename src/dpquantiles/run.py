@@ -93,7 +93,7 @@ def open_job(job: Job) -> tuple[Opened, Grouping | None]:
     opened = open_whole(job.data, stated)
     if opened.is_text and job.columns[0] in job.by:
         raise InvalidValue(
-            "by must name other columns than the one whose quantiles are wanted: the keys of CSV "
+            "by must name columns other than the one whose quantiles are wanted: the keys of CSV "
             f"files are text, got {job.columns[0]!r} for both"
         )
     if job.units.column is not None:

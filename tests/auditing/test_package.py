@@ -19,6 +19,8 @@ from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.privacy import Guarantee, Neighbors, PureDP
 from dpquantiles.privacy.guarantees import from_dict
 
+pytestmark = pytest.mark.usefixtures("rough_plans")
+
 Patch = pytest.MonkeyPatch
 
 TINY = Effort((0, 1), (1.0,), 2, 400, 200, False)

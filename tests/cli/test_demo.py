@@ -27,7 +27,7 @@ def test_deciles_beside_the_exact_ones(run: Command) -> None:
     assert [int(row[2]) for row in rows] == [-26, -19, -14, -10, -5, 1, 9, 21, 52]
     assert all(int(row[3].replace(",", "")) < 3000 for row in rows)
     assert "differential privacy" in done.out
-    assert "only because these data are public" in done.out
+    assert "only because this data is public" in done.out
 
 
 def test_rank_errors_count_ties_as_hits() -> None:

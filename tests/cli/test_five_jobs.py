@@ -84,7 +84,7 @@ def test_medians_of_cells_of_which_some_are_tiny(run: Command) -> None:
         cell for cell, size in sizes.items() if size == 100
     }
     assert list(table[0])[2:] == ["q", "value", "lower", "upper", "size", "expected_error"]
-    assert "Each interval holds the quantile" in Path("medians.html").read_text("utf-8")
+    assert "Each interval contains the quantile" in Path("medians.html").read_text("utf-8")
 
 
 def test_a_picture_for_a_report(run: Command) -> None:

@@ -92,7 +92,7 @@ def test_an_error_after_the_charge_says_so(run: Command, table: Path, budget: Pa
     options = ("--ledger", budget, "--dataset", "payroll", "--request-id", "march")
     done = run("release", table, "-c", "name", "-q", "0.5", "-e", 1, *options)
     assert done.code == 2
-    assert "was charged and nothing was released" in done.err
+    assert "was charged, but nothing was released" in done.err
     assert "'march' runs again without another charge" in done.err
 
 

@@ -34,7 +34,7 @@ def test_a_dry_run_shows_the_mechanism_that_was_asked_for(run: Command, tmp_path
     assert "By quantile, agg_tree:" in shown
     assert "Error against budget, agg_tree:" in shown
     assert "By quantile, joint_exp:" in run(*asked, "--mechanism", "paper_joint_exp").out
-    assert "auto takes joint_exp: expected rank error" in shown
+    assert "auto chooses joint_exp: expected rank error" in shown
     assert "for a median of 10,000 records" in " ".join(shown.split())
 
 
@@ -122,7 +122,7 @@ def test_a_dry_run_refuses_what_a_release_refuses(run: Command, release: tuple[s
 
 
 def expected(shown: str) -> float:
-    """The error that is stated for what auto takes."""
+    """The error that is stated for what auto chooses."""
     found = re.search(r"\(auto\) +([\d.,]+)", shown)
     assert found is not None, shown
     return float(found[1].replace(",", ""))
@@ -146,7 +146,7 @@ def test_a_dry_run_counts_what_intervals_cost(run: Command, release: tuple[str, 
     asked = (*release, "--type", "float", "--bounds", "0", "120")
     plain, beside = (run(*asked, *more) for more in ((), ("--intervals", "0.95")))
     assert expected(beside.out) > 1.5 * expected(plain.out)
-    assert "10,000 assumed" in plain.err
+    assert "10,000 is assumed" in plain.err
 
 
 def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
     done = run(*asked, *grouped)
     assert done.code == 0
     assert "a median of 1,000 records" in " ".join(done.out.split())
-    assert "the number of a group is not known: 1,000 assumed" in done.err
+    assert "the size of a group is not known; 1,000 is assumed" in done.err
     private = (
         "--neighbors",
         "add-remove",
@@ -172,12 +172,12 @@ def test_a_dry_run_plans_for_a_group(run: Command, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_says_what_it_does_not_know(run: Command, release: tuple[str, ...]) -> None:
-    assert "number of records is not known: 10,000 assumed" in run(*release).err
+    assert "number of records is not known; 10,000 is assumed" in run(*release).err
     done = run(*release, "--neighbors", "add-remove", "-q", "quartiles")
-    assert "a fifth of the budget buys their number" in done.err
+    assert "a fifth of the budget buys a count" in done.err
     assert "epsilon = 0.8" in done.out
     done = run(*release, "--neighbors", "add-remove", "-q", "0.5")
-    assert "joint_exp needs no number of records" in done.err
+    assert "joint_exp needs no count of the records" in done.err
     assert "epsilon = 0.8" not in done.out
 
 
@@ -202,7 +202,7 @@ def test_a_dry_run_warns_of_a_hopeless_request(run: Command, tmp_path: Path) -> 
 def test_the_epsilon_for_an_error_in_values(run: Command) -> None:
     options = ("plan", "--size", "1e4", "-q", "median", "--spread", "10000:90000")
     done = run(*options, "--value-error", "1000")
-    assert re.match(r"note: epsilon = [\d.]+ is the smallest with a 95 % value error", done.err)
+    assert re.match(r"note: epsilon = [\d.]+ is the smallest with a 95% value error", done.err)
     (worst,) = re.findall(r"^  0\.5 .* ([\d.]+)$", done.out, re.MULTILINE)
     assert float(worst) <= 1000
     refused = run("plan", "--size", "1e4", "-q", "median", "--value-error", "1000")

@@ -73,7 +73,7 @@ def test_an_engine_that_fails_is_one_line_without_data(run: Command) -> None:
     sql = "SELECT CASE WHEN range = 7 THEN error('secret') ELSE 1.5 END::DOUBLE AS x FROM range(9)"
     done = run("release", "--sql", sql, *OPTIONS)
     assert done.code == 2
-    assert done.err.startswith("error: DuckDB failed while the data were read")
+    assert done.err.startswith("error: DuckDB failed while the data was read")
     assert "secret" not in done.err
     assert done.out == ""
 
@@ -128,7 +128,7 @@ class Terminal(io.StringIO):
 
 
 def bar(monkeypatch: pytest.MonkeyPatch, percent: Any, size: int | None) -> str:
-    """What a terminal shows while data are read for a second."""
+    """What a terminal shows while data is read for a second."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
     monkeypatch.setattr(release, "DELAY", 0.0)
@@ -144,7 +144,7 @@ def test_a_long_scan_shows_a_bar_on_a_terminal(
 ) -> None:
     shown = bar(monkeypatch, lambda: 40.0, size)
     assert "reading" in shown
-    assert ("4.0 MB of 10.0 MB" if size else "40 %") in shown
+    assert ("4.0 MB of 10.0 MB" if size else "40%") in shown
 
 
 @pytest.mark.parametrize("percent", [None, lambda: 0.0, lambda: -1.0])

@@ -27,6 +27,8 @@ from dpquantiles.grid import Grid
 from dpquantiles.kinds import Kind
 from tests.kinds.strategies import HOSTILE_RECORDS, KINDS, Hostile, values
 
+pytestmark = pytest.mark.usefixtures("rough_plans")
+
 Q = (0.0, 0.5, 0.5, 0.9, 1.0)
 UNITS = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 RAW = np.array([2**62, -(2**62), 0, 1, -1, -(2**63)])

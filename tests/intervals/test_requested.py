@@ -26,7 +26,7 @@ def test_what_may_be_written(written: Any, meant: Intervals | None) -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (95, r"^intervals must lie strictly between 0 and 1, got 95; for 95 % write 0.95$"),
+        (95, r"^intervals must lie strictly between 0 and 1, got 95; for 95% write 0.95$"),
         (0, r"^intervals must lie strictly between 0 and 1, got 0"),
         (0.9999999, r"^intervals must be at most 0.999999, got "),
         ("sample", r"^intervals must be one of 'data', 'population', got 'sample'"),

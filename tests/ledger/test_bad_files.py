@@ -113,7 +113,7 @@ def test_a_wrong_budget_creates_nothing(path: Path, budget: dict[str, float]) ->
 def test_what_is_not_a_file_is_not_a_ledger(path: Path) -> None:
     path.mkdir()
     for options in ({}, {"epsilon": 3.0}):
-        with pytest.raises(LedgerError, match=r"is not a ledger, and not a file"):
+        with pytest.raises(LedgerError, match=r"is neither a ledger nor a file"):
             Ledger(path, **options)  # type: ignore[arg-type]
     assert list(path.parent.iterdir()) == [path]
 

@@ -99,7 +99,7 @@ def test_a_budget_is_kept(path: Path, budget: dict[str, object]) -> None:
 def test_another_budget_is_refused(ledger: Ledger, path: Path) -> None:
     before = ledger.path.read_bytes()
     for other in ({"epsilon": 2.0}, {"rho": 3.0}, {"epsilon": 3.0, "neighbors": "add-remove"}):
-        with pytest.raises(LedgerError, match="has another budget: 3-differential privacy"):
+        with pytest.raises(LedgerError, match="has a different budget: 3-differential privacy"):
             Ledger(path, **other)
     assert path.read_bytes() == before
 
@@ -167,7 +167,7 @@ def test_a_failed_draw_keeps_its_charge_and_can_be_completed(ledger: Ledger) -> 
 
     with pytest.raises(ZeroDivisionError) as failed:
         ask(lambda: 1 / 0)
-    assert "charged and nothing was released" in failed.value.__notes__[0]
+    assert "charged, but nothing was released" in failed.value.__notes__[0]
     assert "'march' runs again" in failed.value.__notes__[0]
     assert ledger.spent("payroll") == 1.0
     assert ask(lambda: release(9)) == release(9)
@@ -334,7 +334,7 @@ def test_a_ledger_with_a_rule_does_not_pass_for_one_without(path: Path) -> None:
     assert image[68:72] == (file.APPLICATION + 2).to_bytes(4, "big")
     image[71] = 1
     path.write_bytes(image)
-    with pytest.raises(LedgerError, match="not the file around them"):
+    with pytest.raises(LedgerError, match="the file around them is not"):
         Ledger(path).verify()
 
 

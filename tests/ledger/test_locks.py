@@ -73,7 +73,7 @@ def test_a_request_is_recorded_once_even_without_its_lock(ledger: Ledger, path: 
         assert ask(Ledger(path), 2) == release(2)
         return release(1)
 
-    with pytest.raises(LedgerError, match="was released by another process meanwhile"):
+    with pytest.raises(LedgerError, match="was released by another process in the meantime"):
         released(ledger, ONE, nested, dataset="payroll", request_id="march")
     assert ask(ledger, 3) == release(2)
     assert Ledger(path).verify() == ledger.head

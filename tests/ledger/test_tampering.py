@@ -234,7 +234,7 @@ def test_entries_with_a_wrong_meaning_are_found(path: Path) -> None:
         ledger = Ledger(path, epsilon=3.0)
         with file.writing(path) as table:
             table.append([entries.next_entry(2, ledger.head, content)])
-        with pytest.raises(LedgerError, match="entry 2 does not say what it must"):
+        with pytest.raises(LedgerError, match="entry 2 lacks something that it must state"):
             Ledger(path)
         path.unlink()
 

@@ -118,7 +118,7 @@ def test_trees_with_other_leaves_are_not_merged() -> None:
         )
         for place in (0, 4000)
     )
-    with pytest.raises(ValueError, match=r"same leaves.* follow the records.* take agg_tree"):
+    with pytest.raises(ValueError, match=r"same leaves.* follow the records.* use agg_tree"):
         one.merge(other)
     both = one.merge(one)
     assert both.total == 18_000

@@ -354,7 +354,7 @@ def test_shape_follows_public_numbers() -> None:
     ("parameters", "error", "message"),
     [
         ({}, TypeError, "epsilon must be given"),
-        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "rho must stand alone"),
+        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "rho must be given alone"),
         ({"epsilon": 0.0}, ValueError, "epsilon must be positive"),
         ({"rho": -1.0}, ValueError, "rho must be positive"),
         ({"epsilon": 1e-15}, ValueError, "must leave at least"),

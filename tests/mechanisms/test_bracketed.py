@@ -1,4 +1,4 @@
-"""Bracketed: the budget is split honestly, and intervals hold whatever the data are."""
+"""Bracketed: the budget is split honestly, and intervals hold whatever the data is."""
 
 import itertools
 import math
@@ -31,6 +31,8 @@ from dpquantiles.mechanisms.registry import MechanismName
 from dpquantiles.privacy import ZCDP, Guarantee, Neighbors, NeighborsName, PureDP
 from dpquantiles.views import ArrayView
 from tests.mechanisms.joint_exp_checks import view_of
+
+pytestmark = pytest.mark.usefixtures("rough_plans")
 
 FOLDER = os.environ.get("DPQUANTILES_DATA", "")
 BUDGETS: dict[str, dict[str, Any]] = {

@@ -3,8 +3,9 @@
 import itertools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,16 @@ def representation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     if request.param == "logarithms":
         monkeypatch.setattr(algebras, "choose", lambda *_: Logarithms())
     return str(request.param)
+
+
+def on_either(cases: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Each case on one of both representations, drawn for it; on the other one at length."""
+    rng, made = random.Random(1), []
+    for case in cases:
+        first, second = rng.sample(REPRESENTATIONS, 2)
+        made.append(pytest.param(first, *case))
+        made.append(pytest.param(second, *case, marks=pytest.mark.slow))
+    return made
 
 
 @st.composite
@@ -115,7 +126,11 @@ def private_cases() -> Iterator[tuple[dpq.JointExp, list[int], int]]:
 
 
 @pytest.mark.usefixtures("representation")
-@pytest.mark.parametrize(("mechanism", "sizes", "points"), list(private_cases()))
+@pytest.mark.parametrize(
+    ("representation", "mechanism", "sizes", "points"),
+    on_either(private_cases()),
+    indirect=["representation"],
+)
 def test_all_neighbors_and_answers_are_within_epsilon(
     mechanism: dpq.JointExp, sizes: list[int], points: int
 ) -> None:
@@ -132,15 +147,23 @@ def test_the_accounting_is_not_wasteful() -> None:
     assert checks.worst_loss(add, [3, 4], 8) > 0.6 * add.epsilon
 
 
+FAR = [((0.5,), 0), ((0.2, 0.9), 4), ((0.3, 0.8), 9), ((1,), 6)]
+
+
 @pytest.mark.usefixtures("representation")
-@pytest.mark.parametrize("most_end", [1, 2, 3])
-@pytest.mark.parametrize("reach", [1, 2, 4, 50])
-@pytest.mark.parametrize(("q", "size"), [((0.5,), 0), ((0.2, 0.9), 4), ((0.3, 0.8), 9), ((1,), 6)])
+@pytest.mark.parametrize(
+    ("representation", "stated", "reach", "most_end"),
+    on_either(itertools.product(FAR, [1, 2, 4, 50], [1, 2, 3])),
+    indirect=["representation"],
+)
 def test_a_size_far_from_the_truth_stays_private(
-    q: tuple[float, ...], size: int, reach: int, most_end: int, monkeypatch: pytest.MonkeyPatch
+    stated: tuple[tuple[float, ...], int],
+    reach: int,
+    most_end: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """E is on both sides of S and far beyond it, and targets lie beyond all records."""
-    epsilon = 1.5
+    (q, size), epsilon = stated, 1.5
     monkeypatch.setattr(joint_exp, "LOG_WRONG_SIZE", -most_end * epsilon / 2)
     budget = privacy.budget(epsilon=epsilon, neighbors="add-remove")
     mechanism = dpq.JointExp(q=q, budget=budget, size=size, reach=reach)

@@ -181,7 +181,7 @@ MORE_EPSILONS = [pytest.param(epsilon, marks=pytest.mark.slow) for epsilon in (0
 @pytest.mark.parametrize(("n", "m"), [(1000, 1), (1000, 12), (1000, 60), (20_000, 40), (10**6, 25)])
 def test_auto_is_near_the_best_on_smooth_records(n: int, m: int, epsilon: float) -> None:
     taken, best = unseen("smooth", n, m, epsilon, 32)
-    # 10 %, and the noise of 384 draws on 12 samples.
+    # 10%, and the noise of 384 draws on 12 samples.
     assert taken <= 1.1 * best * 1.06 + 0.1
 
 
@@ -242,7 +242,7 @@ def ratios(grids: Iterable[str]) -> dict[str, NDArray[np.float64]]:
 
 
 def test_auto_is_good_for_all_kinds_of_records() -> None:
-    """Within 10 % of the best on smooth records, within twice on others."""
+    """Within 10% of the best on smooth records, within twice on others."""
     over = ratios(set(tables.GRIDS) - {"integers", "float"})
     # A hundredth is less than the noise of an entry.
     assert over["smooth"].max() <= 1.01
@@ -291,7 +291,7 @@ def test_of_good_mechanisms_a_cheap_one_is_taken(source: costs.SourceKind, grid:
         spent, others = costs.cost(taken, asked, source), costs.cost(without, asked, source)
         assert spent <= others
         assert good(taken, m, n, grid) or taken == without
-        assert ("is good as well, but slower here" in why) == (taken != without)
+        assert ("is also good, but slower here" in why) == (taken != without)
         dearer += others > 5 * spent
     assert dearer > 0 or grid == "integers"
 

@@ -53,7 +53,7 @@ def test_a_target_that_is_no_fraction_is_refused(rank_error: float) -> None:
 def test_what_cannot_be_reached_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^rank_error must be within reach, got 0.0001, which even epsilon=100 misses",
+        match=r"^rank_error must be achievable, got 0.0001, which even epsilon=100 misses",
     ):
         dpq.epsilon_for(rank_error=0.0001, size=3, q=[0.3, 0.4, 0.6], bounds=(0.0, 1.0))
 
@@ -109,7 +109,7 @@ def test_intervals_and_rows_of_units_need_more() -> None:
         ({"value_error": 9, "data": "tied"}, "value_error needs to know where the records lie"),
         ({"value_error": 0}, "value_error must be positive"),
         ({"value_error": 80_000}, "value_error must be smaller than the range of the records"),
-        ({"value_error": 0.001, "size": 3}, "value_error must be within reach, got 0.001, which"),
+        ({"value_error": 0.001, "size": 3}, "value_error must be achievable, got 0.001, which"),
         ({"value_error": 9, "max_rows_per_unit": 2}, "max_rows_per_unit=2 needs neighbors='add-"),
         ({"value_error": 9, "max_rows_per_unit": 0}, "max_rows_per_unit must be"),
     ],

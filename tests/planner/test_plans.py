@@ -28,7 +28,7 @@ def even_quantiles(m: int) -> list[float]:
 @pytest.mark.parametrize("data", ["even", "smooth", "clustered", "tied"])
 @pytest.mark.parametrize(("m", "epsilon"), [(1, 0.1), (1, 1.0), (5, 1.0), (9, 5.0)])
 def test_the_bound_holds_and_is_not_loose(data: Shape, m: int, epsilon: float) -> None:
-    """In 93 % of seeded runs of the real mechanism, and at most 1.5 times the measured point."""
+    """In 93% of seeded runs of the real mechanism, and at most 1.5 times the measured point."""
     n, q = 2000, even_quantiles(m)
     plan = dpq.plan(size=n, q=q, epsilon=epsilon, bounds=(0, 2**32 - 1), resolution=1, data=data)
     estimate, grid = plan["joint_exp"], plan.view.grid
@@ -115,14 +115,14 @@ GOOD: dict[str, Any] = {"size": 1000, "q": "median", "epsilon": 1.0}
 BAD = [
     ({"epsilon": 0}, r"^epsilon must be positive"),
     ({"epsilon": None}, r"^epsilon must be given"),
-    ({"rho": 0.5}, r"^rho must stand alone"),
+    ({"rho": 0.5}, r"^rho must be given alone"),
     ({"size": 0}, r"^size must be at least 1"),
     ({"size": 10.5}, r"^size must be a whole number"),
     ({"q": 2}, r"^q must lie between 0 and 1"),
     ({"bounds": (5, 1)}, r"^bounds must have lower < upper"),
     ({"bounds": 3}, r"^bounds must be a pair"),
     ({"resolution": 0}, r"^resolution must be positive"),
-    ({"bounds": (0, 9), "grid": dpq.FloatGrid()}, r"^grid must stand alone"),
+    ({"bounds": (0, 9), "grid": dpq.FloatGrid()}, r"^grid must be given alone"),
     ({"grid": 3}, r"^grid must be a grid"),
     ({"neighbors": "near"}, r"^neighbors must be one of"),
     ({"data": "evn"}, r"^data must be one of .*did you mean 'even'"),
@@ -156,7 +156,7 @@ def test_ranks_that_are_none_have_no_values(ranks: float) -> None:
 
 def test_upper_points_are_on_the_safe_side() -> None:
     errors = np.arange(1, 401, dtype=np.float64)[:, None]
-    # 380 is the 95 % point of 400 draws, 4.4 the standard error of its rank.
+    # 380 is the 95% point of 400 draws, 4.4 the standard error of its rank.
     assert upper_points(errors).tolist() == [391.0]
     assert upper_points(np.ones((10, 2))).tolist() == [1.0, 1.0]
 

@@ -83,6 +83,8 @@ def test_spread_is_a_fraction_or_a_pair_of_values() -> None:
     view = reference("even", 1000, grid, (20, 60))
     assert view.order_statistics(np.array([0, 999])).tolist() == [20, 60]
     assert "20 to 60" in view.words
+    real = dpq.UniformGrid(0.0, 100_000.0, 0.5)
+    assert "10,000 to 60,000.5" in reference("even", 5, real, (10_000.0, 60_000.5)).words
     for wrong in (0, -1, 1.5, (60, 20), (-5, 20), (1, 2, 3)):
         with pytest.raises(ValueError, match=r"^spread must "):
             reference("even", 1000, grid, wrong)

@@ -82,7 +82,7 @@ def test_intervals_have_columns_and_bars(ends: tuple[float | None, float | None]
         spans.append((left, right))
     # The open ends are cut off where the picture ends, however far they go.
     assert spans[0] == (dots[0].attrib["cx"], dots[1].attrib["cx"])
-    assert "Each interval holds the quantile of the data" in html(shown)
+    assert "Each interval contains the quantile of the data" in html(shown)
 
 
 def test_a_release_shows_itself() -> None:

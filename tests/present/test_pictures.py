@@ -186,4 +186,4 @@ def test_one_quantile_by_group_is_drawn_with_its_intervals() -> None:
     grouped: Any = dpq.median(pandas.DataFrame(table), intervals=0.9, **keys)
     shown = pictures.picture(grouped)
     assert [mark.kind for mark in shown.marks].count("interval") == 2
-    assert "Bars: the true quantile, with a chance of at least 90 %." in shown.caption
+    assert "Bars contain the true quantile with a chance of at least 90%." in shown.caption

@@ -64,10 +64,10 @@ def test_every_type_makes_a_whole_page_that_loads_nothing(shown: Release) -> Non
 
 def test_what_a_manager_reads() -> None:
     text = read(page(release([-26, -5, 52], q=(0.1, 0.5, 0.9)))).text
-    assert "About half of the records are -5 or less. About 10 % are -26 or less. About" in text
-    assert "About 10 % are 52 or more." in text
-    assert "1 % sure of something about one record can become at most 2.68 % sure" in text
-    assert "50 % sure, at most 73.2 % sure." in text
+    assert "About half of the records are -5 or less. About 10% are -26 or less. About" in text
+    assert "About 10% are 52 or more." in text
+    assert "1% sure of something about one record can become at most 2.68% sure" in text
+    assert "50% sure, at most 73.2% sure." in text
     assert "This release spent epsilon = 1" in text
     assert "No ledger was used" in text
 
@@ -84,7 +84,7 @@ def test_other_guarantees_have_their_own_words() -> None:
     pair = ApproxDP(epsilon=1.0, delta=1e-6, neighbors=add_remove)
     text = read(page(release([1, 2], guarantee=pair))).text
     assert "any single record, even whether it is there at all" in text
-    assert "but for a chance of 1e-06" in text
+    assert "except for a chance of 1e-06" in text
     assert "In numbers" not in page(release([1, 2], guarantee=ZCDP(rho=0.5)))
     assert "In numbers" not in page(release([1, 2], guarantee=PureDP(epsilon=9.0)))
     people = PureDP(epsilon=1.0, neighbors=add_remove, unit="person")
@@ -103,10 +103,10 @@ def test_accuracy_is_what_the_release_states() -> None:
     provenance = {"expected": expected, "size": 10_000, "warnings": ["Beware <of> tails."]}
     text = read(page(release([1, 2], provenance=provenance))).text
     assert "by at most 87 of 10,000 records" in text
-    assert "by at most 350 (3.5 %). This holds if all is even." in text
+    assert "by at most 350 (3.5%). This holds if all is even." in text
     assert "Beware <of> tails." in text
     assert "does not state how far off" in page(release([1, 2]))
-    assert "at least 95 %" in page(with_intervals([1, 2, 3]))
+    assert "at least 95%" in page(with_intervals([1, 2, 3]))
 
 
 def test_groups_are_shown_with_size_error_and_how_many_are_hidden() -> None:

@@ -61,11 +61,11 @@ def test_intervals_stand_beside_the_values() -> None:
         "  0.75     52     -5     99   ───────────────────────────────────●",
     ]
     assert shown.splitlines()[-2:] == [
-        "Each interval holds the quantile of the data with a chance of at least 95 %,",
-        "whatever the data are.",
+        "Each interval contains the quantile of the data with a chance of at least 95%,",
+        "whatever the data is.",
     ]
     population = with_intervals([1, 2], requested=Intervals(0.9, of="population"))
-    assert "of the population that the records were drawn from with a chance of at least 90 %" in (
+    assert "of the population that the records were drawn from with a chance of at least 90%" in (
         " ".join(releases.text(population).split())
     )
 
@@ -133,7 +133,7 @@ def test_intervals_by_group_are_shown_or_said_to_be_elsewhere() -> None:
     assert list(releases.columns(one)) == ["g", "0.5", "lower", "upper", "size", "expected_error"]
     assert list(releases.columns(three)) == ["g", "0.25", "0.5", "0.75"]
     for grouped in (one, three):
-        assert "Each interval holds the quantile of the data" in " ".join(
+        assert "Each interval contains the quantile of the data" in " ".join(
             releases.text(grouped).split()
         )
     assert "The intervals are in to_frame()" in " ".join(releases.text(three).split())

@@ -153,7 +153,7 @@ def test_budgets(stated: dict[str, float], kind: type) -> None:
     ("stated", "message"),
     [
         ({}, "epsilon must be given"),
-        ({"epsilon": 1, "rho": 1}, "rho must stand alone"),
+        ({"epsilon": 1, "rho": 1}, "rho must be given alone"),
         ({"delta": 1e-6}, "epsilon must be given"),
         ({"epsilon": 1, "delta": 0}, "delta must lie strictly between 0 and 1"),
     ],

@@ -77,7 +77,7 @@ def test_a_connection_that_dies_between_two_scans(postgres: Postgres) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
         )
-    with pytest.raises(dpq.ScanFailed, match=r"^Ibis failed while the data were read") as caught:
+    with pytest.raises(dpq.ScanFailed, match=r"^Ibis failed while the data was read") as caught:
         view.order_statistics(np.arange(view.n))
     assert not any(part in str(caught.value) for part in ("41", "42", "43", "dying"))
     with pytest.raises(dpq.ScanFailed), source.pinned() as still:
@@ -107,7 +107,7 @@ def test_spark_reads_names_that_need_quotes_and_odd_floats(spark: Any) -> None:
 
 def test_spark_fails_without_quoting_data(spark: Any) -> None:
     data = spark.sql("SELECT CAST(raise_error('secret 42') AS DOUBLE) AS x")
-    with pytest.raises(dpq.ScanFailed, match=r"^Spark failed while the data were read") as caught:
+    with pytest.raises(dpq.ScanFailed, match=r"^Spark failed while the data was read") as caught:
         dpq.median(data, column="x", epsilon=1)
     assert "secret" not in str(caught.value)
 

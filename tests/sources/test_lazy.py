@@ -218,7 +218,7 @@ def test_an_engine_that_fails_is_not_quoted(
     error: BaseException, use: Callable[[Engine], None]
 ) -> None:
     use(Failing(error))
-    with pytest.raises(ScanFailed, match=r"^Polars failed while the data were read \(") as caught:
+    with pytest.raises(ScanFailed, match=r"^Polars failed while the data was read \(") as caught:
         dpq.median(TABLE, column="x", epsilon=1)
     assert type(error).__name__ in str(caught.value)
     assert "secret" not in str(caught.value)

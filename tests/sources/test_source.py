@@ -104,7 +104,7 @@ def test_zones_do_not_meet_clocks_without_one() -> None:
 )
 def test_a_grid_of_another_type_is_refused_before_data_are_read(column: Any, grid: Any) -> None:
     def refuse(_: Any) -> Any:
-        pytest.fail("data were read")
+        pytest.fail("data was read")
 
     lazy = pl.LazyFrame({"x": column}).map_batches(
         refuse, schema=pl.Schema({"x": pl.Series(column).dtype})
@@ -116,7 +116,7 @@ def test_a_grid_of_another_type_is_refused_before_data_are_read(column: Any, gri
 @pytest.mark.parametrize("options", [{"epsilon": 0}, {"bounds": (2, 1)}, {"missing": dt.date.max}])
 def test_public_parameters_are_refused_before_a_lazy_table_is_read(options: Any) -> None:
     def refuse(_: Any) -> Any:
-        pytest.fail("data were read")
+        pytest.fail("data was read")
 
     lazy = pl.LazyFrame({"x": [1.5]}).map_batches(refuse, schema=pl.Schema({"x": pl.Float64}))
     with pytest.raises((ValueError, TypeError)):
@@ -355,7 +355,7 @@ def test_the_connection_of_a_relation_may_die() -> None:
     relation = connection.sql("SELECT 42.5 AS x FROM range(9)")
     source = open_data(relation, "x").source("x")
     connection.close()
-    with pytest.raises(dpq.ScanFailed, match=r"^DuckDB failed while the data were read") as caught:
+    with pytest.raises(dpq.ScanFailed, match=r"^DuckDB failed while the data was read") as caught:
         source.view(dpq.UniformGrid(0.0, 99.0), "upper")
     assert "42" not in str(caught.value)
 

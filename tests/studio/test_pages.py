@@ -45,7 +45,7 @@ def test_a_plan_needs_no_data(client: TestClient) -> None:
     page = client.get("/plan/answer", params={"records": "5000", "q": "median"}).text
     text = text_of(page)
     assert "of 5,000 records" in text
-    assert "auto takes joint_exp" in text
+    assert "auto chooses joint_exp" in text
     assert "epsilon = 1" in text
     assert page.count("<svg") >= 2
 
@@ -145,7 +145,7 @@ def test_without_a_ledger_a_request_is_drawn_once(folder: Path) -> None:
     studio = Studio(Shelf(folder))
     try:
         client = let_in(studio)
-        assert "nobody adds up" in client.get(f"/release?{ASKED.query}&request=r1").text
+        assert "nothing adds up" in client.get(f"/release?{ASKED.query}&request=r1").text
         confirm(client)
         assert "Released" in outcome(client)
         first = client.get("/download/json/r1").text
@@ -165,7 +165,7 @@ def test_another_question_under_the_same_name_is_refused(client: TestClient, boo
     outcome(client)
     other = replace(ASKED, q="quartiles")
     twin = confirm(client, other)
-    assert (twin.status_code, "made with another question" in twin.text) == (409, True)
+    assert (twin.status_code, "made with a different question" in twin.text) == (409, True)
     page = outcome(client, asked=other)
     assert "half of the records are" in text_of(page)
     assert "-q median" in text_of(page)
@@ -229,7 +229,7 @@ def test_a_file_that_vanishes_gets_a_sentence(
     for page in ("/", "/plan", "/plan/answer", "/release"):
         answer = client.get(f"{page}?{ASKED.query}&request=r1")
         assert answer.status_code == 200
-        assert "not there (any more)" in answer.text
+        assert "is not there, or no longer" in answer.text
     assert "not there" in confirm(client).text
     assert actions(books) == ["budget"]
 

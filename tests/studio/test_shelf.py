@@ -47,7 +47,7 @@ def test_a_page_says_so_and_shows_nothing(client: TestClient, name: str) -> None
     for page in ("/", "/plan", "/plan/answer", "/release"):
         shown = client.get(page, params={"data": name, "column": "pay", "request": "r"})
         assert shown.status_code == 200
-        assert "not there (any more)" in shown.text
+        assert "is not there, or no longer" in shown.text
         assert SECRET not in shown.text
     assert "not there" in client.get(confirm(client, asked).headers.get("location", "/")).text or (
         "not there" in confirm(client, asked).text

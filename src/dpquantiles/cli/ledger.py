@@ -17,7 +17,7 @@ from dpquantiles.present import spending
 TAMPERED = 1
 
 ledger = typer.Typer(
-    help="Keep a privacy budget for each data set, charged before any data are read.",
+    help="Keep a privacy budget for each data set, charged before any data is read.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
 )

@@ -242,7 +242,7 @@ IntervalsOf = Annotated[
         "--intervals-of",
         "NAME",
         "What the intervals cover: the quantiles of the data, or of the population that the data "
-        "were sampled from.",
+        "was sampled from.",
         ANSWERS,
         SUBJECTS,
     ),
@@ -256,7 +256,7 @@ LedgerFile = Annotated[
     option(
         "--ledger",
         "FILE",
-        "Charge the cost to this ledger before any data are read; see dpquantiles ledger.",
+        "Charge the cost to this ledger before any data is read; see dpquantiles ledger.",
         LEDGER,
     ),
 ]

@@ -63,7 +63,7 @@ RankError = Annotated[
     option(
         "--rank-error",
         "SHARE",
-        "Instead of --epsilon: find the smallest epsilon that keeps 95 % of errors within this "
+        "Instead of --epsilon: find the smallest epsilon that keeps 95% of errors within this "
         "share of the records, such as 0.01.",
         options.PRIVACY,
     ),
@@ -183,5 +183,5 @@ def _enough(
     small = None if delta is None else written.number("delta", delta, "1e-6")
     enough = epsilon_for(**error, delta=small, **asked)
     what = name.replace("_", " ")
-    screen.note(f"epsilon = {enough:g} is the smallest with a 95 % {what} of {text}")
+    screen.note(f"epsilon = {enough:g} is the smallest with a 95% {what} of {text}")
     return f"{enough:.17g}"

@@ -116,7 +116,7 @@ def release(
         if "missing" in result.provenance:  # not in a release that a ledger kept for long
             screen.note(words.cells(name, result.provenance["missing"]))
     if result.guarantee is None:
-        screen.warning("not private: whoever knows the seed can take the noise away")
+        screen.warning("not private: anyone who knows the seed can remove the noise")
     if wanted.printed != "text":  # which has the warnings below the answers
         for sentence in result.provenance.get("warnings", ()):  # type: ignore[attr-defined]
             screen.warning(sentence)
@@ -148,7 +148,7 @@ def _data(
     name = Named(sql or file or "", sql is not None, database, type, dialect)
     if dialect.stated and not name.is_text:
         option, value = next(iter(dialect.stated.items()))
-        raise InvalidValue(f"{option} must come with CSV files, got {value}; other data need none")
+        raise InvalidValue(f"{option} must come with CSV files, got {value}; other data needs none")
     return name
 
 
@@ -200,7 +200,7 @@ def _show(bar: Progress, part: float, size: int | None, scans: int) -> None:
     """One state of the bar; it swings to and fro while its engine says nothing."""
     task = bar.tasks[0]
     task.total = 100.0 if part else None
-    amount = f"{part:.0f} %"
+    amount = f"{part:.0f}%"
     if size:
         amount = f"{shown_bytes(int(part * size / 100))} of {shown_bytes(size)}"
     words = "reading" if scans == 1 else f"reading, scan {scans}"

@@ -26,7 +26,7 @@ LedgerFile = Annotated[
     Path | None,
     option("--ledger", "FILE", "Charge releases to this ledger, and show what was spent."),
 ]
-Port = Annotated[int, option("--port", "N", "The port; 0 takes any free one.")]
+Port = Annotated[int, option("--port", "N", "The port; 0 means any free one.")]
 Host = Annotated[
     str,
     option(

@@ -53,7 +53,9 @@ def exact_bounds(kind: Kind, lower: object, upper: object) -> tuple[Fraction, Fr
 def check_ends(grid: Grid, lower: object, upper: object) -> None:
     """Check that both ends can be decoded; then all points between them can, and no draw raises."""
     if grid.size < 1:
-        raise InvalidValue(f"bounds must hold a grid point, got lower={lower!r}, upper={upper!r}")
+        raise InvalidValue(
+            f"bounds must contain a grid point, got lower={lower!r}, upper={upper!r}"
+        )
     try:
         grid.decode(np.array([0, grid.size - 1]))
     except (OverflowError, ValueError):

@@ -51,7 +51,7 @@ def require_grid(grid: object, bounds: object, resolution: object) -> Grid:
             f"got {require.shown(grid)}"
         )
     if bounds is not None or resolution is not None:
-        raise InvalidValue("grid must stand alone, got bounds or resolution beside it")
+        raise InvalidValue("grid must be given alone, got bounds or resolution as well")
     return grid
 
 

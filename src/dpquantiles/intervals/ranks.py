@@ -81,7 +81,7 @@ def require_level(**parameter: object) -> float:
     ((name, stated),) = parameter.items()
     if isinstance(stated, (int, float)) and 1 < stated < 100:
         raise InvalidValue(
-            f"{name} must lie strictly between 0 and 1, got {stated!r}; for {stated:g} % write "
+            f"{name} must lie strictly between 0 and 1, got {stated!r}; for {stated:g}% write "
             f"{stated / 100:g}"
         )
     level = require.fraction(**parameter)

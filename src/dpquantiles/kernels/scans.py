@@ -4,7 +4,7 @@ All terms are positive, so the relative error of a sum grows only with its longe
 additions. Cutting the axis into runs keeps that chain short (`scan_depth`).
 
 This bounds how much rounding can add to the privacy loss of a draw. The bound uses public numbers
-only, so it can be paid for before any data are read. The argument is in `mechanisms/joint_exp.md`,
+only, so it can be paid for before any data is read. The argument is in `mechanisms/joint_exp.md`,
 section "Rounding".
 """
 

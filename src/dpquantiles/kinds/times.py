@@ -208,5 +208,5 @@ def zone_by_name(name: str) -> dt.tzinfo:
         return dt.datetime.strptime(name.removeprefix("UTC"), "%z").tzinfo or dt.UTC
     except ValueError:
         raise InvalidValue(
-            f"a time zone must be known here or be an offset, got {name!r}"
+            f"a time zone must be known on this system or be an offset, got {name!r}"
         ) from None

@@ -122,7 +122,7 @@ class Books:
         try:
             self._enter(entry.number, content)
         except (KeyError, TypeError, ValueError):
-            raise Broken(f"entry {entry.number} does not say what it must") from None
+            raise Broken(f"entry {entry.number} lacks something that it must state") from None
         self.last = entry
 
     def _enter(self, number: int, content: Mapping[str, Any]) -> None:

@@ -200,6 +200,6 @@ def words(cost: Guarantee) -> str:
 def unreleased(charge: Mapping[str, Any]) -> str:
     """A note about the charge of a failed request, and how to run it again."""
     return (
-        f"data set {charge['dataset']!r} was charged and nothing was released; the same "
+        f"data set {charge['dataset']!r} was charged, but nothing was released; the same "
         f"request with the id {charge['request']!r} runs again without another charge"
     )

@@ -76,7 +76,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
 def identify(path: Path) -> None:
     """Refuse a file that is not a ledger of a known format; takes no locks and changes nothing."""
     if path.exists() and not path.is_file():
-        raise LedgerError(f"'{path}' is not a ledger, and not a file; name another one")
+        raise LedgerError(f"'{path}' is neither a ledger nor a file; name another one")
     if not path.is_file():
         raise FileNotFoundError(
             f"no ledger at '{path}'; create it with a budget: Ledger({str(path)!r}, epsilon=3.0), "
@@ -115,7 +115,7 @@ def require_writable(path: Path) -> None:
     if path.stat().st_nlink > 1:
         raise LedgerError(
             f"ledger '{path}' cannot be used: the file has a second name (a hard link), and "
-            "whoever writes under one name does not see the log of the other; remove one of them"
+            "a process that uses one name does not see the log of the other; remove one of them"
         )
 
 

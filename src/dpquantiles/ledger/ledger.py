@@ -1,4 +1,4 @@
-"""The ledger: charge before data are read, record before a release leaves, never twice."""
+"""The ledger: charge before data is read, record before a release leaves, never twice."""
 
 import datetime as dt
 import sqlite3
@@ -56,7 +56,7 @@ class Ledger:
         path: The file. With a budget it is created if it does not exist; without one it must exist.
         epsilon: The budget of every data set and unit, in pure differential privacy.
         delta: With epsilon, a budget of (epsilon, delta).
-        rho: In place of epsilon, a budget of zero-concentrated differential privacy.
+        rho: Instead of epsilon, a budget of zero-concentrated differential privacy.
         neighbors: The neighbors of the budget: "swap" (the default) or "add-remove".
         clock: A function that returns the time, as a datetime with a time zone.
     """
@@ -85,8 +85,8 @@ class Ledger:
         self._catch_up()
         if stated is not None and stated != self.budget:
             raise LedgerError(
-                f"ledger '{self.path}' has another budget: {self.budget}; got {stated}; leave the "
-                "budget out to open it as it is"
+                f"ledger '{self.path}' has a different budget: {self.budget}; got {stated}; leave "
+                "the budget out to open it as it is"
             )
 
     def _create(self, budget: Guarantee) -> None:
@@ -111,7 +111,7 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The hash of the last entry. Kept elsewhere, it pins everything up to there."""
+        """The hash of the last entry. Kept elsewhere, it fixes everything up to that entry."""
         return self._catch_up().head
 
     def remaining(self, dataset: str, *, part: str | None = None, unit: str = RECORD) -> float:
@@ -135,9 +135,9 @@ class Ledger:
         return self._account(dataset, unit).spent()
 
     def guarantee(self, dataset: str, *, unit: str = RECORD) -> Guarantee | None:
-        """The least budget that grants all charges so far, and for whom; None without charges.
+        """The smallest budget that grants all charges so far, and for whom; None without any.
 
-        The charges keep it together if they were fixed beforehand. If they were chosen by looking
+        The charges keep it together if they were fixed in advance. If they were chosen by looking
         at answers, they keep the budget of the ledger.
 
         Releases by group under swap neighbors protect less than the budget says, and research
@@ -178,7 +178,7 @@ class Ledger:
     def verify(self, head: str | None = None) -> str:
         """Check every entry and every byte of the file; returns the hash of the last entry.
 
-        Whoever can write to the file can replace it by another valid one. So keep the hash
+        Anyone who can write to the file can replace it with another valid one. So keep the hash
         elsewhere and pass it as `head` later: it must still be the hash of one of the entries.
         """
         return inspection.verify(self.path, head).head
@@ -273,8 +273,8 @@ class Ledger:
             books = self._read(table)
             if books.requests[content["request"]].release is not None:
                 raise LedgerError(
-                    f"request {content['request']!r} was released by another process meanwhile; "
-                    "ask again to get that release"
+                    f"request {content['request']!r} was released by another process in the "
+                    "meantime; ask again to get that release"
                 )
             entry = self._next(content)
             table.append([entry])
@@ -296,7 +296,7 @@ class Ledger:
             return self._read(table)
 
     def _read(self, table: file.EntryTable) -> Books:
-        """Add the entries that others have written meanwhile; one thread at a time does this."""
+        """Add the entries that others have written since; one thread at a time does this."""
         books = self._books
         later = table.after(books.count - 1)
         if books.count and next(later, None) != books.last:

@@ -51,7 +51,7 @@ def claimed(ledger: Path, request: str) -> Iterator[None]:
     file = _acquire(path)
     if file is None:
         raise LedgerError(
-            f"request {request!r} is being run by another process; when that has ended, ask again "
+            f"request {request!r} is being run by another process; when it has finished, ask again "
             "to get its release"
         )
     with _until_released(file, path):

@@ -87,7 +87,7 @@ class AboveThreshold(WithLaw):
         if min(map(self.rate, self.q)) < draws.LEAST_RATE:
             raise InvalidValue(
                 "the budget must leave a rate of at least 2**-40 for the noise of every quantile, "
-                f"got {self.budget.measure}={self.budget.amount!r}; take a larger budget"
+                f"got {self.budget.measure}={self.budget.amount!r}; use a larger budget"
             )
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002

@@ -234,7 +234,7 @@ def cutting_rate(budget: Guarantee) -> Fraction:
     if not covered(draws.LEAST_RATE):
         raise InvalidValue(
             f"the budget must leave at least 2**-40 per cell, got about {0.3 * limit:.3g}; "
-            "take a larger budget"
+            "use a larger budget"
         )
     low, high = draws.LEAST_RATE, min(Fraction(limit), draws.MOST_RATE)
     for _ in range(SEARCH_STEPS):

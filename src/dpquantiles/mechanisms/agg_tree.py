@@ -70,7 +70,7 @@ class AggTree(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n + b^h, whatever m",
-        when="Counts to merge later, and more quantiles at no cost; state bounds for integers.",
+        when="Counts that can be merged, and more quantiles at no cost; state bounds for integers.",
         uses_size=False,
     )
     height: int | None = None
@@ -124,7 +124,7 @@ class AggTree(Mechanism):
         if rate < draws.LEAST_RATE:
             raise InvalidValue(
                 f"the budget must leave at least 2**-40 per node, got {float(rate):.3g}; "
-                "take a larger budget"
+                "use a larger budget"
             )
         return min(rate, draws.MOST_RATE)
 

@@ -104,7 +104,7 @@ class Fitted(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n, and that of joint_exp",
-        when="The usual choice for more than a dozen quantiles: it adapts to the data, in private.",
+        when="The usual choice for more than a dozen quantiles: it adapts to the data privately.",
         size_share=SIZE_SHARE,
     )
 

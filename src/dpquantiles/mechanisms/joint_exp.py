@@ -284,12 +284,12 @@ class JointExp(WithLaw):
         if steps > MOST_ANSWERS:
             raise DemandTooLarge(
                 f"joint_exp answers at most {MOST_ANSWERS} quantiles at once, got {steps}; "
-                "take fewer, or mechanism='recursive_joint_exp'"
+                "ask for fewer, or use mechanism='recursive_joint_exp'"
             )
         if steps * longest > MOST_STATES:
             raise DemandTooLarge(
                 f"{steps} quantiles at epsilon={self.epsilon:g} need windows of {longest} ranks "
-                "each; take a larger epsilon, fewer quantiles or a coarser resolution"
+                "each; use a larger epsilon, fewer quantiles or a coarser resolution"
             )
         floor = log_floor(nominal, leaving, delta)
         return Window(reach, leaving, most_end, longest, nominal, floor)
@@ -299,8 +299,8 @@ class JointExp(WithLaw):
         if not 4 * rounding <= self.epsilon:
             raise InvalidValue(
                 f"epsilon must be at least four times what rounding may cost here, {rounding:.2g}, "
-                f"got {self.epsilon!r}; take fewer quantiles, a coarser resolution or, where it "
-                "is small, a larger epsilon"
+                f"got {self.epsilon!r}; use fewer quantiles, a coarser resolution or, if epsilon "
+                "is small, a larger one"
             )
         rate = (self.epsilon - rounding) / (2 * self.sensitivity)
         # A difference and a quotient err by at most 2**-52. Seeded answers depend on every bit of

@@ -101,7 +101,7 @@ class RecursiveJointExp(WithLaw):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="n log n + m R / L",
-        when="Dozens of quantiles of very many records that do not lie in narrow clusters.",
+        when="Dozens of quantiles of very large data that is not clustered in narrow ranges.",
     )
 
     @staticmethod

@@ -100,7 +100,7 @@ class SliceQuantiles(Mechanism):
         kinds=("pure", "approximate", "concentrated"),
         neighbors=("swap", "add-remove"),
         cost="m R, R about 2 ln(m K) / epsilon",
-        when="Quantiles far apart, of very many records with very many possible values.",
+        when="Quantiles that are far apart, of very large data with very many possible values.",
     )
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class SliceQuantiles(Mechanism):
             raise InvalidValue(
                 "size must be given under add-remove neighbors, and left out under swap, where the "
                 f"number of records is public, got {self.size!r}; where none is public, as with "
-                "private keys, take another mechanism"
+                "private keys, choose another mechanism"
             )
         return None if self.size is None else require.count(size=self.size)
 
@@ -183,7 +183,7 @@ class SliceQuantiles(Mechanism):
         if slope * reach > MOST_WEIGHTS:
             raise DemandTooLarge(
                 f"epsilon={self.epsilon:g} needs windows of {2 * reach} ranks around each quantile "
-                "by slice_quantiles; take a larger epsilon, or mechanism 'joint_exp'"
+                "by slice_quantiles; use a larger epsilon, or mechanism 'joint_exp'"
             )
         return SlicePlan(targets, self._noise(), decay, reach, slope, margin)
 
@@ -196,7 +196,7 @@ class SliceQuantiles(Mechanism):
         what = "size" if self.size is not None else "the number of records"
         return (
             f"{what} must be at least about {needed:.2g} for {self._m} such quantiles at "
-            f"epsilon={self.epsilon:g} by slice_quantiles, got {nu}; take a larger epsilon, fewer "
+            f"epsilon={self.epsilon:g} by slice_quantiles, got {nu}; use a larger epsilon, fewer "
             "quantiles, or mechanism 'joint_exp' (few quantiles) or 'agg_tree' (many)"
         )
 

@@ -140,7 +140,7 @@ def _chosen(
     name = most_accurate if most_accurate in cheap else cheap[0]
     why = _reason(name, m, n, size, errors)
     if name != most_accurate:
-        why += f"; {most_accurate} is good as well, but slower here"
+        why += f"; {most_accurate} is also good, but slower here"
     return Choice(name, why)
 
 

@@ -35,7 +35,7 @@ class Estimate:
     expected: tuple[float, ...]
     """Mean errors, in ranks."""
     bound: tuple[float, ...]
-    """Bounds on the errors that 95 % of releases meet, for each quantile by itself, in ranks."""
+    """Bounds on the errors that 95% of releases meet, for each quantile by itself, in ranks."""
 
     @property
     def mean(self) -> float:
@@ -140,7 +140,7 @@ def rank_errors(view: Reference, q: Floats, steps: NDArray[np.int64]) -> Floats:
 
 
 def upper_points(errors: Floats) -> Floats:
-    """The 95 % point of every column, with its rank raised by `CAUTION` standard errors."""
+    """The 95% point of every column, with its rank raised by `CAUTION` standard errors."""
     draws = len(errors)
     rank = draws * LEVEL + CAUTION * math.sqrt(draws * LEVEL * (1 - LEVEL))
     index = min(draws, math.ceil(rank)) - 1

@@ -45,7 +45,7 @@ def epsilon_for(
     mechanism: choice.AskedMechanism = choice.AUTO,
     source: SourceKind = "memory",
 ) -> float:
-    """The smallest epsilon at which 95 % of releases are off by at most this error.
+    """The smallest epsilon at which 95% of releases are off by at most this error.
 
     State one of two errors, which applies to every quantile by itself. `rank_error` is a fraction
     of `size`: 0.01 means one record in a hundred. `value_error` is a distance between values, such
@@ -68,8 +68,8 @@ def epsilon_for(
     if smallest is None:
         stated = _stated(rank_error, value_error)
         raise InvalidValue(
-            f"{stated}, which even epsilon={MOST_EPSILON:g} misses with {n:,} records; take a "
-            "larger error or fewer quantiles"
+            f"{stated}, which even epsilon={MOST_EPSILON:g} misses with {n:,} records; allow "
+            "a larger error, or ask for fewer quantiles"
         )
     return smallest
 
@@ -93,7 +93,7 @@ def size_for(
     mechanism: choice.AskedMechanism = choice.AUTO,
     source: SourceKind = "memory",
 ) -> int:
-    """The fewest records with which 95 % of releases are off by at most this error.
+    """The fewest records with which 95% of releases are off by at most this error.
 
     `rank_error` is a fraction of the size, `value_error` a distance between values. They and the
     other parameters are those of `epsilon_for`.
@@ -114,8 +114,8 @@ def size_for(
     )
     if smallest is None:
         raise InvalidValue(
-            f"{_stated(rank_error, value_error)}, which even {MOST_SIZE:,} records miss; take a "
-            "larger error or epsilon, or fewer quantiles"
+            f"{_stated(rank_error, value_error)}, which even {MOST_SIZE:,} records miss; allow "
+            "a larger error, use a larger epsilon, or ask for fewer quantiles"
         )
     return int(smallest)
 
@@ -128,7 +128,7 @@ def _worst(
     intervals: Intervals | None,
     source: SourceKind,
 ) -> float:
-    """The largest 95 % error of a mechanism, or of the one that auto takes."""
+    """The largest 95% error of a mechanism, or of the one that auto chooses."""
     m = choice.answers(q, intervals)
     small = choice.negligible(q)
     chosen = name or choice.choose(budget, m, view.n, view.grid, source, small).mechanism
@@ -147,7 +147,7 @@ def _target(
     if length is None or data != "even":
         raise InvalidValue(
             "value_error needs to know where the records lie: state spread=(low, high) or bounds, "
-            f"and assume that data are 'even', got data={data!r} and spread={spread!r}"
+            f"and assume that data is 'even', got data={data!r} and spread={spread!r}"
         )
     distance = require.positive(value_error=float(grid.kind.step(value_error, "value_error")))
     if distance >= length:
@@ -160,7 +160,7 @@ def _target(
 
 def _stated(rank_error: float | None, value_error: Any) -> str:
     name, error = ("value", value_error) if rank_error is None else ("rank", rank_error)
-    return f"{name}_error must be within reach, got {error!r}"
+    return f"{name}_error must be achievable, got {error!r}"
 
 
 def _rank_error(rank_error: float) -> float:

@@ -158,15 +158,15 @@ def plan(
     Args:
         size: The number of records that count; under add-remove, the public size that will be
             stated. With `by`, the size of one group, because every group gets the whole budget.
-            With `unit`, the number of units, times the rows that count of each.
+            With `unit`, the number of units times the rows of each that count.
         q: The quantiles, as in `quantiles`.
         epsilon: The budget, as in `quantiles`.
         delta: With epsilon, as in `quantiles`.
-        rho: In place of epsilon, as in `quantiles`.
+        rho: Instead of epsilon, as in `quantiles`.
         bounds: Where values may lie. Their type is the type of the data: (0, 120) plans for whole
-            numbers, (0.0, 120.0) for real ones. Without bounds or grid, data are real numbers.
+            numbers, (0.0, 120.0) for real ones. Without bounds or grid, data is assumed real.
         resolution: The distance between neighboring answers, as in `quantiles`.
-        grid: In place of bounds and resolution, as in `quantiles`.
+        grid: Instead of bounds and resolution, as in `quantiles`.
         neighbors: "swap" or "add-remove", as in `quantiles`.
         data: The assumed shape of the data: "even", "smooth", "clustered", "tied" or "rounded".
         spread: Where the records lie: a fraction of the bounds, around their middle, or a pair of
@@ -175,7 +175,7 @@ def plan(
             of the budget.
         max_rows_per_unit: With `unit`, how many rows of a unit count, as in `quantiles`.
         source: Where the records are: "memory", or "engine" for lazy tables, Parquet files and
-            queries. Where several mechanisms are good, "auto" takes the cheapest one there.
+            queries. Where several mechanisms are good, "auto" chooses the cheapest one there.
 
     Returns:
         A `Plan` with the expected and the 95 % rank errors of every mechanism, from draws of its

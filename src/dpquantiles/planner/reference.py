@@ -351,4 +351,9 @@ def _between(grid: Grid, spread: Any) -> tuple[int, int, str]:
         raise InvalidValue(
             f"spread must be a pair low < high inside the bounds, got {spread[0]!r}, {spread[1]!r}"
         )
-    return first, last - first + 1, f"{spread[0]} to {spread[1]}"
+    return first, last - first + 1, " to ".join(map(_readable, spread))
+
+
+def _readable(value: Any) -> str:
+    """A number as people write it, such as 10,000 for 10000.0; other values as they are."""
+    return f"{value:,.15g}" if isinstance(value, (int, float, np.integer)) else str(value)

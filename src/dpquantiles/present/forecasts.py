@@ -118,7 +118,7 @@ class Point(NamedTuple):
 
     @classmethod
     def of(cls, epsilon: float, estimate: Estimate) -> "Point":
-        """The expected error of an estimate and its 95 % bound."""
+        """The expected error of an estimate and its 95% bound."""
         return cls(epsilon, estimate.mean, estimate.worst)
 
 
@@ -194,12 +194,12 @@ def assumed(forecast: Forecast) -> str:
     """What the errors rest on, in sentences."""
     notes = [f"{note[0].upper()}{note[1:]}." for note in forecast.draw.notes]
     return " ".join(
-        [*notes, "Errors hold if records are evenly spread; real data differ a little."]
+        [*notes, "Errors assume that records are evenly spread; real data differs a little."]
     )
 
 
 def _percent(share: float) -> str:
-    return "< 0.01 %" if share < 1e-4 else f"± {100 * share:.2g} %"
+    return "< 0.01%" if share < 1e-4 else f"± {100 * share:.2g}%"
 
 
 def _in_values(forecast: Forecast, error: float) -> str:
@@ -214,7 +214,7 @@ def _in_values(forecast: Forecast, error: float) -> str:
 def in_short(forecast: Forecast, errors: Errors | None) -> str:
     """The errors to expect, in one or two sentences."""
     if errors is None:
-        return "How far off the answers will be is not known before the estimate is done."
+        return "How far off the answers will be is not known until the estimate is done."
     size = forecast.draw.size
     typical = _about(max(errors.expected), "about")
     first = f"On average, an answer misses its place by {typical} of {size:,} records"

@@ -217,7 +217,7 @@ def _interval_caption(ranks: MeasuredRanks | None) -> list[str]:
     if ranks is None:
         return []
     level = 100 * ranks.requested.level
-    return [f"Bars: the true quantile, with a chance of at least {level:.6g} %."]
+    return [f"Bars contain the true quantile with a chance of at least {level:.6g}%."]
 
 
 class Row(NamedTuple):

@@ -56,7 +56,7 @@ def text(plan: Plan, width: int = tables.WIDTH, mechanism: str = AUTO) -> str:
         "",
         *tables.lines(_by_quantile(plan, detailed)),
         "",
-        *textwrap.wrap(f"auto takes {plan.chosen.mechanism}: {plan.chosen.why}.", width),
+        *textwrap.wrap(f"auto chooses {plan.chosen.mechanism}: {plan.chosen.why}.", width),
         *(
             line
             for name, why in plan.left_out.items()
@@ -76,13 +76,13 @@ def _mechanisms(plan: Plan) -> dict[str, list[str]]:
     return {
         "mechanism": [e.mechanism + " (auto)" * (e.mechanism == auto) for e in plan.table],
         "expected": [ranks(e.mean) for e in plan.table],
-        "95 %": [ranks(e.worst) for e in plan.table],
+        "95%": [ranks(e.worst) for e in plan.table],
         "of size": [_share(e.worst, plan.size) for e in plan.table],
     }
 
 
 def _by_quantile(plan: Plan, detailed: Estimate) -> dict[str, list[str]]:
-    """Expected and 95 % errors of a mechanism, in ranks and where possible in values."""
+    """Expected and 95% errors of a mechanism, in ranks and where possible in values."""
     m = len(plan.q)
     shown = (
         range(m) if m <= MOST_ROWS else [k * (m - 1) // (MOST_ROWS - 1) for k in range(MOST_ROWS)]
@@ -90,7 +90,7 @@ def _by_quantile(plan: Plan, detailed: Estimate) -> dict[str, list[str]]:
     columns = {
         "q": [quantile(plan.q[k]) for k in shown],
         "expected": [ranks(detailed.expected[k]) for k in shown],
-        "95 %": [ranks(detailed.bound[k]) for k in shown],
+        "95%": [ranks(detailed.bound[k]) for k in shown],
     }
     values = [_value(plan, detailed.bound[k]) for k in shown]
     return columns if None in values else {**columns, "in values": [str(v) for v in values]}
@@ -121,7 +121,7 @@ def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
     columns = {
         "budget": [budget(stated) for stated, _ in curve],
         "expected": [ranks(estimate.mean) for _, estimate in curve],
-        "95 %": [ranks(estimate.worst) for _, estimate in curve],
+        "95%": [ranks(estimate.worst) for _, estimate in curve],
         "of size": [_share(estimate.worst, size) for _, estimate in curve],
     }
     shares = [(error - min(errors)) / span for error in errors]
@@ -129,7 +129,7 @@ def bars(curve: Curve, size: int, width: int = tables.TRACK) -> list[str]:
 
 
 def svg(plan: Plan, curve: Curve) -> str:
-    """Error against budget as a picture: expected errors, 95 % bounds, and the assumption."""
+    """Error against budget as a picture: expected errors, 95% bounds, and the assumption."""
     heading = f"Rank error of {curve[0][1].mechanism}: {_quantiles(plan)} of {plan.size:,} records"
     amounts = [stated.amount for stated, _ in curve]
     means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
@@ -139,7 +139,7 @@ def svg(plan: Plan, curve: Curve) -> str:
     drawn = Chart(heading, across, error_axis([*means, *bounds]), heading=heading, caption=assumed)
     for errors, label, dash, (right, down), anchor in (
         (means, "expected", "none", (-4, 14), "end"),
-        (bounds, "95 %", "5 3", (4, -4), "start"),
+        (bounds, "95%", "5 3", (4, -4), "start"),
     ):
         points = [(drawn.x(a), drawn.y(e)) for a, e in zip(amounts, errors, strict=True)]
         drawn.curve(points, COLORS[0], **{"stroke-dasharray": dash})
@@ -163,6 +163,6 @@ def error_axis(errors: Sequence[float]) -> Axis:
 def html(plan: Plan) -> str:
     """A plan for a notebook: both tables, the assumption, and the choice of auto."""
     shown = (_mechanisms(plan), _by_quantile(plan, plan[AUTO]))
-    words = f"Assumed: {plan.assumption}. auto takes {plan.chosen.mechanism}: {plan.chosen.why}."
+    words = f"Assumed: {plan.assumption}. auto chooses {plan.chosen.mechanism}: {plan.chosen.why}."
     parts = [tables.cells(columns, height=320) for columns in shown]
     return tables.html(parts, [words], good=True, above=f"{title(plan)}.")

@@ -55,7 +55,7 @@ def page(result: Shown, remains: Remains | None = None) -> str:
     SubElement(main, "h1").text = title
     SubElement(main, "p", {"class": "lead"}).text = " ".join(in_short(result))
     main.extend(sections(result, remains))
-    made = f"Made with dpquantiles {__version__}. This file is complete: it loads nothing."
+    made = f"Made with dpquantiles {__version__}. This file is self-contained: it loads nothing."
     SubElement(main, "footer").text = made
     written = tostring(document, encoding="unicode", method="html")
     return f"<!DOCTYPE html>\n{written}"
@@ -97,7 +97,7 @@ def in_short(result: Shown) -> Iterator[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
+    return f"{100 * share:.6g}%"
 
 
 def _answers(result: Shown) -> Element:
@@ -130,7 +130,7 @@ def _protected(result: Shown) -> Element:
     there = "" if stated.neighbors is Neighbors.SWAP else ", even whether it is there at all"
     _say(
         section,
-        "The answers contain a measured amount of chance. It limits what anybody can learn from "
+        "The answers contain a measured amount of randomness. It limits what anyone can learn from "
         f"this report about any single {whom}{there}, whatever else they know.",
         "promise",
     )
@@ -146,7 +146,7 @@ def in_numbers(stated: Guarantee, by: str) -> str:
         return ""
     whom = "record" if stated.unit is None else stated.unit
     (low, low_after), (even, even_after) = ((p, _suspected(p, stated.epsilon)) for p in SUSPICIONS)
-    unless = f", but for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
+    unless = f", except for a chance of {stated.delta:g}" if isinstance(stated, ApproxDP) else ""
     return (
         f"In numbers: someone who is {_percent(low)} sure of something about one {whom} can "
         f"become at most {_percent(low_after)} sure {by}; someone who is {_percent(even)} sure, "
@@ -191,7 +191,7 @@ def _expected(expected: Mapping[str, Any], size: object) -> str:
     whole, share = "", ""
     if isinstance(size, int) and size:
         whole, part = f" of {size:,}", 100 * most / size
-        share = f" ({'less than 0.01' if part < 0.01 else f'{part:.2g}'} %)"
+        share = f" ({'less than 0.01' if part < 0.01 else f'{part:.2g}'}%)"
     return (
         f"On average, an answer is off by {_at_most(typical)}{whole} records. In 95 of 100 "
         f"releases it is off by {_at_most(most)}{share}. This holds if {expected['if']}."

@@ -128,8 +128,8 @@ def coverage(intervals: Intervals) -> str:
     population = "population that the records were drawn from"
     whose = population if intervals.of == POPULATION else DATA
     return (
-        f"Each interval holds the quantile of the {whose} with a chance of at least "
-        f"{100 * intervals.level:.6g} %, whatever the data are."
+        f"Each interval contains the quantile of the {whose} with a chance of at least "
+        f"{100 * intervals.level:.6g}%, whatever the data is."
     )
 
 

@@ -18,12 +18,12 @@ class Released(Protocol):
 
 
 def total(parts: Iterable[Guarantee | Released], *, delta: float | None = None) -> Guarantee:
-    """The least budget that covers all parts, on the same people, one after the other.
+    """The smallest budget that covers all parts, for the same people, one after another.
 
-    If the parts were fixed beforehand, they keep this total together. If some parts were chosen by
-    looking at earlier answers, the promise is a budget that was fixed beforehand and that the total
+    If the parts were fixed in advance, they keep this total together. If some parts were chosen by
+    looking at earlier answers, the promise is a budget that was fixed in advance and that the total
     (with the same `delta`) could not have exceeded, whatever the answers. A total that came about
-    because somebody stopped at will is no promise (`filters.md`).
+    because someone stopped at will is no promise (`filters.md`).
 
     Pure parts add up. With a concentrated part among them, pure parts count as epsilon^2 / 2 and
     the rhos add up. With an approximate part, epsilons and deltas add up. If `delta` is given, the

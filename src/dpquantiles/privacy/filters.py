@@ -80,12 +80,12 @@ def objection(cost: Guarantee, budget: Guarantee) -> str | None:
         )
     if isinstance(budget, PureDP) and not isinstance(cost, PureDP):
         return (
-            f"a budget of epsilon alone takes charges of epsilon alone, got {cost}; "
+            f"a budget of epsilon alone accepts only charges of epsilon alone, got {cost}; "
             "ask for epsilon without delta or rho"
         )
     if isinstance(budget, ZCDP) and isinstance(cost, ApproxDP):
         return (
-            f"a budget of rho takes charges of rho or of epsilon alone, got {cost}; "
+            f"a budget of rho accepts only charges of rho or of epsilon alone, got {cost}; "
             "ask without delta"
         )
     return None
@@ -148,12 +148,12 @@ class Filter:
             return None
         if isinstance(cost, ApproxDP) and self.first is ZCDP:
             return (
-                "its first charge was of rho, so that all of delta is kept for rho, got a charge "
+                "its first charge was of rho, so all of its delta is kept for rho, got a charge "
                 "of epsilon and delta; ask for rho, or for epsilon alone"
             )
         if isinstance(cost, ZCDP) and self.first is ApproxDP:
             return (
-                "its first charge was of epsilon and delta, so that all of delta is kept for such "
+                "its first charge was of epsilon and delta, so all of its delta is kept for such "
                 "charges, got one of rho; ask for epsilon, or for epsilon and delta"
             )
         return None

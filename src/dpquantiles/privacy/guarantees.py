@@ -294,7 +294,7 @@ def budget(
     stated = Neighbors(require.choice(Neighbors, neighbors=neighbors))
     if rho is not None:
         if epsilon is not None or delta is not None:
-            raise InvalidValue("rho must stand alone, got epsilon or delta beside it")
+            raise InvalidValue("rho must be given alone, got epsilon or delta as well")
         return ZCDP(rho=rho, neighbors=stated)
     if epsilon is None:
         raise InvalidType("epsilon must be given (or epsilon and delta, or rho)")

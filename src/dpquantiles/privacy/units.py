@@ -84,11 +84,11 @@ class Units:
                 raise InvalidValue(
                     f"max_rows_per_unit={self.rows} needs neighbors='add-remove': units have "
                     "different numbers of rows, so under swap neighbors the public number of rows "
-                    "would tell about them"
+                    "would reveal something about them"
                 )
             if grouped:
                 raise InvalidValue(
                     f"unit={self.column!r} with by needs neighbors='add-remove': a unit may be in "
-                    "any group, so under swap neighbors the public sizes of groups would tell"
+                    "any group, so under swap neighbors the public sizes of groups would reveal it"
                 )
         return budget.per_row(self.rows)

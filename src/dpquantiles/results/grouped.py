@@ -65,7 +65,7 @@ class GroupedRelease(Answers):
     def long(self) -> dict[str, list[Any]]:
         """Columns in long form: the keys, `q` and `value`; one row per key and quantile.
 
-        Beside them stand `lower` and `upper` where there are intervals, and what is known about
+        There are also `lower` and `upper` where there are intervals, and what is known about
         each group: `size`, and `expected_error`, the expected rank error as a share of the size,
         for the least suitable records. If a column of the keys has one of these names, the other
         one gets an underscore.

@@ -34,16 +34,16 @@ class Release(Answers):
     def interval(
         self, level: float | None = None, of: Subject | None = None
     ) -> tuple[Interval, ...]:
-        """For each quantile, an interval that holds the true one with a chance of at least `level`.
+        """For each true quantile, an interval that contains it with a chance of at least `level`.
 
         Without arguments, the intervals are as requested at release time. Any other level, and
-        "data" or "population" for `of`, cost nothing more, because they use the same measured
+        "data" or "population" for `of`, cost nothing extra, because they use the same measured
         ranks; a higher level gives wider intervals. An end is None if the true quantile may lie
         beyond the grid. The chance holds for each interval on its own, not for all together.
         """
         if self.ranks is None:
             raise InvalidValue(
-                "interval needs a release with intervals; ask for them when it is made, "
+                "interval needs a release with intervals; ask for them when you make it, "
                 "for example quantiles(..., intervals=True)"
             )
         default = self.ranks.requested

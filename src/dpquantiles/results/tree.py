@@ -93,7 +93,7 @@ class ReleasedTree:
             raise InvalidValue(
                 "other must have the same leaves, joined in the same way, to be merged, got "
                 f"{len(other.edges) - 1} leaves beside {len(self.edges) - 1}; cells that follow "
-                "the records differ from tree to tree: for trees to merge take agg_tree"
+                "the records differ from tree to tree: for trees that can be merged, use agg_tree"
             )
         pairs = zip(self.levels, other.levels, strict=True)
         return ReleasedTree(

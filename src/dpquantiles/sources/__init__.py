@@ -1,1 +1,1 @@
-"""Where data come from; the only modules that import data libraries."""
+"""Where data comes from; the only modules that import data libraries."""

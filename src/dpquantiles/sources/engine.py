@@ -1,4 +1,4 @@
-"""Engines: how lazy tables are read where their data are, and what every engine guarantees.
+"""Engines: how lazy tables are read where their data is, and what every engine guarantees.
 
 Each engine has a module with a subclass of `Engine`, and a line in `ENGINES`. Every engine
 guarantees that no value of a record makes a query fail, that errors quote no data, and that all
@@ -290,7 +290,7 @@ class Engine(ABC):
         if not same:
             raise ScanFailed(
                 f"the data in {self.name} changed between two scans, so nothing was released; "
-                "read from a table that stands still, such as a snapshot, and ask again"
+                "read from a table that does not change, such as a snapshot, and try again"
             )
 
     @contextmanager
@@ -309,9 +309,9 @@ class Engine(ABC):
             if is_interrupt(error):
                 raise KeyboardInterrupt from None
             raise ScanFailed(
-                f"{self.name} failed while the data were read ({type(error).__name__}), so "
+                f"{self.name} failed while the data was read ({type(error).__name__}), so "
                 "nothing was released; its own message may quote data and is left out. Check the "
-                "connection and that the same query runs there, then ask again"
+                "connection and that the same query runs there, then try again"
             ) from None
 
 

@@ -79,7 +79,9 @@ class Ibis(QueryEngine):
     def times(self, table: Table, column: str, dtype: Any) -> Numbers:
         """Times keep their type, and their positions are a second column."""
         if dtype == nw.Duration:
-            raise unsupported("intervals, which Ibis rounds; take their seconds in a query first")
+            raise unsupported(
+                "intervals, which Ibis rounds; convert them to seconds in a query first"
+            )
         cell = table.frame.to_native()[column]
         if dtype == nw.Date:
             position, epoch, unit = cell.epoch_days(), EPOCH.date(), dt.timedelta(days=1)

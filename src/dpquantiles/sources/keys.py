@@ -72,7 +72,7 @@ class KeyColumns:
         if keys is None:
             raise InvalidValue(
                 "keys must be given with by: the groups to release, known without looking at the "
-                "data, because a group that shows up reveals that somebody is in it; or "
+                "data, because a group that appears reveals that somebody is in it; or "
                 "keys='private' (with delta), which spends part of the budget on finding groups"
             )
         listed = self._listed(keys)
@@ -147,7 +147,7 @@ def _key_type(column: str, dtype: Any) -> str:
             return name
     raise InvalidType(
         "by must name columns of text, whole numbers (of up to 64 bits), booleans or dates, got "
-        f"{column!r} of type {dtype}; cut it into classes or cast it first"
+        f"{column!r} of type {dtype}; bin it or cast it first"
     )
 
 

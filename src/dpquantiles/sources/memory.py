@@ -65,7 +65,7 @@ def without_records(data: Any) -> Any:
 
 
 def read(data: Any, stated: Kind | None = None) -> TypedColumn:
-    """A column and its type; TypeError if data are not a column, or not of a supported type.
+    """A column and its type; TypeError if data is not a column, or not of a supported type.
 
     Records without a declared type, such as those of a list, are read as the `stated` type. If none
     is stated, the records themselves tell their type.
@@ -132,7 +132,7 @@ def _arrow(data: Any) -> Any:
         import pyarrow as pa
     except ImportError:
         raise MissingBackend(
-            f"data of type {type(data).__name__} need PyArrow: pip install 'dpquantiles[pyarrow]'"
+            f"data of type {type(data).__name__} needs PyArrow: pip install 'dpquantiles[pyarrow]'"
         ) from None
     if hasattr(data, "__arrow_c_stream__"):
         return pa.chunked_array(data)

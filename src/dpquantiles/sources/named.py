@@ -176,9 +176,9 @@ class Named:
                 "'dpquantiles[duckdb]'"
             )
         return InvalidValue(
-            f"the name of data files must end in .csv, .tsv, .csv.gz or .parquet, got "
+            f"the names of data files must end in .csv, .tsv, .csv.gz or .parquet, got "
             f"{self.name!r}; if it is a CSV file, state what separates its cells with "
-            "delimiter=','; for other forms write a query: SELECT ... FROM read_json('...')"
+            "delimiter=','; for other formats write a query: SELECT ... FROM read_json('...')"
         )
 
     def size(self) -> Size:

@@ -299,8 +299,8 @@ def _read(names: str, read: Callable[[], Any]) -> Any:
             raise FileNotFoundError(f"no such file: '{names}'; check the path") from None
         if "httpfs" in str(error):
             raise MissingBackend(
-                f"'{names}' is remote, for which DuckDB needs its extension httpfs; install it "
-                'once, with a connection to the internet: python -c "import duckdb; '
+                f"'{names}' is remote; to read it, DuckDB needs its extension httpfs; install it "
+                'once, while connected to the internet: python -c "import duckdb; '
                 "duckdb.sql('INSTALL httpfs')\""
             ) from None
         raise InvalidValue(

@@ -45,7 +45,7 @@ class Opened(ABC):
     """Data that were opened by their schema."""
 
     table: Table | None
-    """All columns; None where the data are a single column."""
+    """All columns; None where the data is a single column."""
 
     @property
     def place(self) -> Literal["memory", "engine"]:

@@ -37,7 +37,7 @@ MEDIA = {
     "svg": "image/svg+xml",
 }
 MOST_FIELDS = 64
-NO_PAGE = "There is no such page. Go on with one of the steps above."
+NO_PAGE = "There is no such page. Continue with one of the steps above."
 
 
 def application(studio: Studio, hosts: list[str], cookie: str) -> Guard:
@@ -148,7 +148,7 @@ class Pages:
         try:
             wanted = entries.require_name(request_id=known)
             if not asked.data:
-                raise PublicError("data must be chosen before they are released")
+                raise PublicError("data must be chosen before it is released")
             self.studio.releases.start(wanted, asked, lambda: self.studio.job(asked, wanted))
         except (PublicError, OSError) as error:
             page = state_page(self.studio, asked, known, explained(error))

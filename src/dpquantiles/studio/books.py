@@ -36,7 +36,10 @@ def _content(studio: Studio, verdict: str, good: bool) -> list[Content]:
             tag("h1", "Books"),
             card(
                 "No ledger is open",
-                tag("p", "A ledger keeps a budget for each data set. Make one, and start with it:"),
+                tag(
+                    "p",
+                    "A ledger keeps a budget for each data set. Create one, and start with it:",
+                ),
                 tag(
                     "pre",
                     "dpquantiles ledger create budget.db --epsilon 3\n"
@@ -125,7 +128,7 @@ def _check(ledger: Ledger) -> Element:
         "form",
         tag(
             "div",
-            tag("label", "A hash that you noted before (may stay empty)", for_="head"),
+            tag("label", "A hash that you wrote down earlier (optional)", for_="head"),
             tag("input", type="text", id="head", name="head", maxlength="64", spellcheck="false"),
             class_="field",
         ),

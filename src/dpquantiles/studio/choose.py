@@ -17,8 +17,8 @@ NOTHING_READ = (
 
 OF_TEXT = "A CSV file declares no types. State the type on the next page, or let it be found."
 OF_VIEWS = (
-    "Rows of a view are what is protected. If it makes several rows of one record, or one row of "
-    "many, say whom a row belongs to on the next page, or take the table."
+    "In a view, its rows are what is protected. If it makes several rows from one record, or one "
+    "row from many, say on the next page whom a row belongs to, or choose the table."
 )
 
 

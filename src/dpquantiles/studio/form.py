@@ -28,7 +28,7 @@ NEIGHBORS = {
     "swap": "What a record holds",
     "add-remove": "Also whether it is there",
 }
-LEVELS = {"": "none", "0.9": "90 %", "0.95": "95 %", "0.99": "99 %"}
+LEVELS = {"": "none", "0.9": "90%", "0.95": "95%", "0.99": "99%"}
 POLICIES = {
     "drop": "leave them out",
     "lower": "count as the lowest value",
@@ -147,7 +147,7 @@ def _records(asked: Asked, item: Item | None) -> Element:
 
 
 def _bounds(asked: Asked) -> Element:
-    hint = "Known without looking at the data, such as 0 and 120. They may stay empty."
+    hint = "Known without looking at the data, such as 0 and 120. They are optional."
     return tag(
         "fieldset",
         tag("legend", "Where values may lie"),
@@ -171,7 +171,7 @@ def _groups(asked: Asked, item: Item | None) -> list[Element]:
         tag("textarea", asked.keys, id="keys", name="keys", rows="3", aria_describedby="keys-hint"),
         tag(
             "p",
-            "A public list, one on each line; of two columns, both parts: Kent, f. Or the word "
+            "A public list, one group per line; for two columns, both parts: Kent, f. Or the word "
             "private, with a delta and with the presence of records protected.",
             class_="hint",
             id="keys-hint",
@@ -179,7 +179,7 @@ def _groups(asked: Asked, item: Item | None) -> list[Element]:
         class_="field",
     )
     keys.set("data-unless", "by=")
-    rows = _text("rows", "Rows that count of each", asked.rows, "At most; 1 by default.")
+    rows = _text("rows", "Rows used of each", asked.rows, "At most; 1 by default.")
     rows.set("data-unless", "unit=")
     also = _select("also", "And by", names, asked.also)
     also.set("data-unless", "by=")
@@ -193,17 +193,24 @@ def _groups(asked: Asked, item: Item | None) -> list[Element]:
 
 
 def _rarely(asked: Asked) -> list[Element]:
-    size = _text("size", "Public number of records", asked.size, "If known and public; not needed.")
+    size = _text(
+        "size", "Public number of records", asked.size, "Optional; only if it is known and public."
+    )
     size.set("data-only", "neighbors=add-remove")
     policies = {name: POLICIES[name] for name in MISSING_POLICIES}
     if asked.missing not in policies:
         policies[asked.missing] = f"count as {asked.missing}"
-    mechanisms = {AUTO: "taken from public numbers", **dict.fromkeys(MECHANISMS, "")}
+    mechanisms = {AUTO: "chosen from public numbers", **dict.fromkeys(MECHANISMS, "")}
     return [
         size,
         _select("missing", "Missing values", policies, asked.missing),
         _text("resolution", "Distance between answers", asked.resolution, "Such as 0.5 or 7d."),
-        _text("delta", "Delta", asked.delta, "Only for some mechanisms and private groups: 1e-6."),
+        _text(
+            "delta",
+            "Delta",
+            asked.delta,
+            "Only for some mechanisms and private groups, such as 1e-6.",
+        ),
         _select("mechanism", "Mechanism", mechanisms, asked.mechanism),
     ]
 

@@ -113,7 +113,7 @@ class Guard:
         """The answer to a request that must not pass; None for one that may."""
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self.hosts:
-            return _refused(421, "This name does not lead to the studio.")
+            return _refused(421, "The studio does not answer to this host name.")
         if not self._is_own(scope, headers):
             return _refused(403, "The request comes from another site.")
         if len(scope["query_string"]) + len(scope["path"]) > LARGEST_ADDRESS:

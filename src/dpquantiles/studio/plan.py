@@ -191,9 +191,9 @@ def _cost(asked: Asked, forecast: Forecast, ledger: Ledger | None) -> Element:
     first = tag("p", "It costs ", tag("strong", spent), " once it is released.")
     if job.account is None or ledger is None:
         why = (
-            "There are no data, so nothing can be charged."
+            "There is no data, so nothing can be charged."
             if not asked.data
-            else "No ledger is open, so nobody adds up what is spent."
+            else "No ledger is open, so nothing adds up what is spent."
         )
         return card("What it costs", first, tag("p", why, class_="small"))
     rest = left(job)
@@ -203,7 +203,7 @@ def _cost(asked: Asked, forecast: Forecast, ledger: Ledger | None) -> Element:
         first,
         refused,
         bar(min(max(1 - rest.share, 0.0), 1.0)),
-        tag("p", f"Of the data set “{rest.dataset}”, {rest.words}.", class_="small"),
+        tag("p", f"For the data set “{rest.dataset}”, {rest.words}.", class_="small"),
     )
 
 
@@ -219,7 +219,7 @@ def _meaning(forecast: Forecast) -> Element:
 
 def _auto(studio: Studio, forecast: Forecast, wanted: Wanted) -> Element:
     choice = forecast.choice
-    taken = tag("p", tag("strong", "auto"), " takes ", tag("code", choice.mechanism), ".")
+    taken = tag("p", tag("strong", "auto"), " chooses ", tag("code", choice.mechanism), ".")
     asked_for = None
     if forecast.job.mechanism != AUTO:
         asked_for = tag("p", "You asked for ", tag("code", forecast.job.mechanism), ".")
@@ -263,7 +263,7 @@ def _onward(asked: Asked, forecast: Forecast) -> Element:
         return tag(
             "p", tag("a", "Choose data to release", href="/", class_="button"), class_="onward"
         )
-    release = tag("a", "Go on to the release", href=f"/release?{asked.query}", class_="button")
+    release = tag("a", "Continue to the release", href=f"/release?{asked.query}", class_="button")
     public = (
         ""
         if forecast.job.budget.neighbors is Neighbors.ADD_REMOVE

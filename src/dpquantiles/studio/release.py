@@ -39,9 +39,9 @@ ONCE = (
 CHARGED = "It was charged, but the studio was ended before it was released. Nothing is lost:"
 AGAIN = "make it now, without another charge."
 ELSEWHERE = (
-    "the same question with the same request id is answered without another charge. The address on "
-    "which it was asked has both; find it in the history of the browser. Or use the command, with "
-    "the id that is in the address of this page."
+    "the same question with the same request id is answered without another charge. The page where "
+    "you asked has both in its address; find it in your browser's history. Or use the command, "
+    "with the id that is in the address of this page."
 )
 REPEAT = "With this request id the command gives this very release, without another charge."
 
@@ -91,10 +91,10 @@ def _summary(studio: Studio, asked: Asked, item: Item, forecast: Forecast) -> El
         else ""
     )
     what = NAMES.get(asked.q, f"{len(job.q)} quantiles ({asked.q})")
-    rest = "No ledger is open, so nobody adds up what is spent."
+    rest = "No ledger is open, so nothing adds up what is spent."
     if job.account is not None:
         left_now = left(job)
-        rest = f"Before it, of the data set “{left_now.dataset}”, {left_now.words}."
+        rest = f"Before this release, for the data set “{left_now.dataset}”, {left_now.words}."
     facts = {
         "Released": f"{what} of “{asked.column}” in {item.name}{of}.",
         "Protected": _protected(forecast),
@@ -137,7 +137,7 @@ def _refusal(asked: Asked, forecast: Forecast) -> Element:
     rest = left(forecast.job)
     return card(
         "The budget does not allow it",
-        alert(f"Of the data set “{rest.dataset}”, {rest.words}. Nothing was charged."),
+        alert(f"For the data set “{rest.dataset}”, {rest.words}. Nothing was charged."),
         _button("Change the plan", f"/plan?{asked.query}"),
     )
 
@@ -206,9 +206,7 @@ def _waiting(studio: Studio, asked: Asked, running: Running) -> str:
     share = running.progress
     value = None if share is None else f"{share:.0f}"
     said = (
-        "The records are being read."
-        if share is None
-        else f"{share:.0f} % of the records are read."
+        "The records are being read." if share is None else f"{share:.0f}% of the records are read."
     )
     content = [
         tag("h1", "The release is being made"),

@@ -21,8 +21,8 @@ MOST_KEPT = 200
 """The most releases that are made at once, and that are kept here."""
 
 OTHER_QUESTION = (
-    "this request was made with another question; nothing was charged, so go on from the plan once "
-    "more, which gives the new question a request of its own"
+    "this request was made with a different question; nothing was charged, so continue from the "
+    "plan again, which gives the new question a request of its own"
 )
 
 Made = Release | GroupedRelease
@@ -113,7 +113,9 @@ def explained(error: BaseException) -> str:
     """An error as sentences that quote no data."""
     if isinstance(error, (PublicError, OSError)):
         return "; ".join([str(error), *getattr(error, "__notes__", [])])
-    return f"an unexpected error ({type(error).__name__}); its message may quote data: left out"
+    return (
+        f"an unexpected error ({type(error).__name__}); its message may quote data and is left out"
+    )
 
 
 @dataclass(frozen=True)

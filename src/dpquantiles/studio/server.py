@@ -60,8 +60,8 @@ def listening(host: str, port: int) -> socket.socket:
         opened.close()
         why = getattr(error, "strerror", None) or error
         raise InvalidValue(
-            f"cannot listen on {host}, port {port}: {why}; take another with --port, or --port 0 "
-            "for any that is free"
+            f"cannot listen on {host}, port {port}: {why}; choose another with --port, or use "
+            "--port 0 for any free one"
         ) from None
     return opened
 

@@ -82,7 +82,7 @@ class Shelf:
                 for table in self._tables(file):
                     if table.name == name:
                         return table
-        raise InvalidValue("these data are not there (any more); choose others")
+        raise InvalidValue("this data is not there, or no longer; choose other data")
 
     def _tables(self, database: Item) -> list[Item]:
         if find_spec("duckdb") is None:

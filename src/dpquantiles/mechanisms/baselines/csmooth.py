@@ -130,7 +130,7 @@ class CSmooth(Mechanism):
         kinds=("concentrated",),
         neighbors=("swap",),
         cost="m W log W, W about 40 / t records",
-        when="Only to reproduce a comparison of the paper.",
+        when="Only to reproduce a comparison in the paper.",
         needs_bounds=True,
         research_only=True,
     )
@@ -185,7 +185,7 @@ def _require_even_spacing(grid: Grid) -> None:
     if isinstance(finest(grid), FloatGrid):
         raise InvalidValue(
             "bounds must be given for csmooth, whose noise is scaled to the range, got a grid "
-            "without; joint_exp and above_threshold work without bounds"
+            "without bounds; joint_exp and above_threshold work without bounds"
         )
 
 

@@ -55,7 +55,7 @@ class PaperJointExp(Mechanism):
         kinds=("pure", "approximate"),
         neighbors=("swap", "add-remove"),
         cost="m n + m^2 n",
-        when="Only to reproduce figures of the paper.",
+        when="Only to reproduce figures from the paper.",
         uses_size=False,
         needs_bounds=True,
         research_only=True,
@@ -97,7 +97,7 @@ def _require_even_spacing(grid: Grid) -> None:
     if isinstance(finest(grid), FloatGrid):
         raise InvalidValue(
             "bounds must be given for paper_joint_exp, which measures lengths of intervals, got a "
-            "grid without; joint_exp and above_threshold work without bounds"
+            "grid without bounds; joint_exp and above_threshold work without bounds"
         )
 
 
