@@ -219,6 +219,7 @@ def test_ties_between_points_fill_a_window(swap: bool, q: float, records: list[i
 
 def test_only_negligible_shares_are_left_out(monkeypatch: Patch) -> None:
     """A share is given as zero only if the bound on its cost says that it is small."""
+    assert math.exp(-family_shares.NEGLIGIBLE) <= 2.0**-64  # as the proof says
     original, left_out = family_shares.log_shares, 0
     shares: list[Any] = []
 
