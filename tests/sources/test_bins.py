@@ -67,6 +67,14 @@ def test_the_same_bins_in_sql(name: str) -> None:
     assert in_sql(numbers, first_map(*GRIDS[name])) == bins_of(numbers, first_map(*GRIDS[name]))
 
 
+@pytest.mark.parametrize("name", [*GRIDS, "pieces"])
+def test_the_same_bins_in_numpy(name: str) -> None:
+    numbers = [-math.inf, *np.linspace(-2e4, 3e4, 301).tolist(), 0.0, 1e-9, 1e18, math.inf]
+    pieces = Pieces.of([(-1e4, -5e3), (0.0, 0.0), (1.5, 2e4), (2.5e4, 1e18)])
+    bins = pieces if name == "pieces" else first_map(*GRIDS[name])
+    assert bins.places(np.array(numbers)).tolist() == bins_of(numbers, bins)
+
+
 def in_sql(numbers: list[float], bins: Map) -> list[int]:
     frame = pa.table({"p": numbers})
     relation = duckdb.from_arrow(frame)

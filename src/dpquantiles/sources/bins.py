@@ -230,15 +230,13 @@ class Pieces(NamedTuple):
         return f"CASE WHEN {position} <= {double(edge)} THEN {below} ELSE {above} + {offset} END"
 
     def places(self, positions: Floats) -> Ints:
-        ends = np.array([piece.high for piece in self.pieces])
-        which = np.minimum(np.searchsorted(ends, positions), len(ends) - 1)
-        found = np.empty(len(positions), dtype=np.int64)
-        offset = 0
-        for number, piece in enumerate(self.pieces):
-            own = which == number
-            found[own] = piece.places(positions[own]) + offset
-            offset += piece.bins
-        return found
+        low, high = (np.array([getattr(p, end) for p in self.pieces]) for end in ("low", "high"))
+        lines = [piece._line if piece.helps else (0.0, 0.0) for piece in self.pieces]
+        (start, scale), bins = np.array(lines).T, [piece.bins for piece in self.pieces]
+        before = np.cumsum([0, *bins[:-1]])
+        which = np.minimum(np.searchsorted(high, positions), len(high) - 1)
+        inside = np.clip(positions, low[which], high[which]) - start[which]
+        return np.asarray(np.floor(inside * scale[which]).astype(np.int64) + before[which])
 
     @property
     def _halves(self) -> tuple["Pieces", "Pieces", float, int]:
