@@ -14,7 +14,11 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.kinds import REAL
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources import units
+from dpquantiles.sources.engine import CODE, engine_of
+from dpquantiles.sources.group_scans import VALUE, EngineGroups
 from dpquantiles.sources.tables import open_table
 from tests.sources.origins import LAZY, SLOW, make
 
@@ -124,6 +128,23 @@ def test_groups_in_several_portions_are_those_of_the_array(
     for way in ways:
         options = {**asked, **way}
         assert ask(lazy, **options) == mixed_in_memory(json.dumps(options))
+
+
+def test_a_row_of_another_group_is_a_contradiction() -> None:
+    table = open_table(pl.LazyFrame({CODE: [0, 1, 2, 2], VALUE: [1.0, 2.0, 3.0, 4.0]}))
+    groups = EngineGroups(
+        engine=engine_of(table),
+        frame=table.frame,
+        kind=REAL,
+        grid=dpq.UniformGrid(0.0, 10.0),
+        policy="drop",
+        rows=np.array([1, 1, 2]),
+        absent=np.zeros(3, dtype=np.int64),
+    )
+    asked, rows = np.array([0, 2]), table.frame.collect()
+    assert groups._groups(asked, rows.filter(nw.col(CODE) != 1)).n.tolist() == [1, 2]
+    with pytest.raises(dpq.ScanFailed):  # a row of group 1, in place of one of group 2
+        groups._groups(asked, rows.head(3))
 
 
 @each_engine

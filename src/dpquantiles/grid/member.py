@@ -43,8 +43,7 @@ class Multiples:
         if max(self.reach * step.numerator, step.denominator) > limit:
             return [self.kind.value(self.number(int(index))) for index in steps]
         # No product is rounded here, and a quotient is rounded to the nearest double.
-        numbers = multiples_of(self.kind, steps + np.int64(self.first), step)
-        return list(map(self.kind.value, numbers.tolist()))
+        return self.kind.values(multiples_of(self.kind, steps + np.int64(self.first), step))
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""

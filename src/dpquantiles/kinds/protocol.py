@@ -59,6 +59,10 @@ class Kind(ABC):
     def numbers(self, values: NDArray[Any]) -> Column:
         """The numbers of all records; TypeError if the array's dtype is of another type."""
 
+    def values(self, numbers: NDArray[Any]) -> list[Any]:
+        """The values of many numbers."""
+        return list(map(self.value, numbers.tolist()))
+
     def to_json(self, value: Any) -> object:
         """A value in a form that JSON can store."""
         return value

@@ -124,8 +124,8 @@ class DuckDB(QueryEngine):
         return _with_durations(super().collect(plain), lengths)
 
     def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
-        """If there are many rows, by one scan that DuckDB orders, on disk if memory is short."""
-        if len(runs) <= 2 * TOGETHER:
+        """If one fetch is too large, by one scan that DuckDB orders, on disk if memory is short."""
+        if len(runs) <= TOGETHER:
             yield from super().portions(frame, runs)
             return
         plain, lengths = self._without_intervals(frame)

@@ -132,8 +132,10 @@ class EngineGroups:
         return replace(groups, missing=missing, apart=apart)
 
     def _groups(self, places: Ints, rows: Any) -> Groups:
-        """Fetched rows by group."""
-        codes = np.searchsorted(places, integers(rows[CODE]))
+        """Fetched rows by group. A row of any other group is counted behind the last of these."""
+        index = np.full(len(self.rows), len(places))
+        index[places] = np.arange(len(places))
+        codes = index[integers(rows[CODE])]
         fetched = np.bincount(codes, minlength=len(places))
         expected = np.where(self._large[places], 0, self.rows[places])
         self.engine.require_same(same=np.array_equal(fetched, expected))
