@@ -19,6 +19,17 @@ def test_help_has_panels(run: Command) -> None:
     assert re.findall(r"─ ([A-Z][a-z ]+) ─", shown)[2:] == panels
 
 
+def test_a_plan_reads_no_file_to_find_a_type(run: Command) -> None:
+    release, plan = (" ".join(run(name, "--help").out.split()) for name in ("release", "plan"))
+    assert "inferred from the" in release
+    assert "inferred from the" not in plan
+
+
+def test_all_budgets_are_in_one_panel(run: Command) -> None:
+    panel = run("ledger", "create", "--help").out.partition("Privacy")[2]
+    assert all(name in panel for name in ("--epsilon", "--delta", "--rho"))
+
+
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

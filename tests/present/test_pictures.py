@@ -12,7 +12,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.present import pictures
-from dpquantiles.present.chart import CHARACTER, LINE_HEIGHT, WIDTH
+from dpquantiles.present.chart import CHARACTER, LINE_HEIGHT, NARROW, WIDTH
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 mpl.use("Agg")
@@ -66,9 +66,12 @@ RESULTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("room", [NARROW, WIDTH])
 @pytest.mark.parametrize("name", RESULTS)
-def test_labels_stay_in_the_picture_and_keep_apart(name: str) -> None:
-    root = ElementTree.fromstring(RESULTS[name].to_svg())
+def test_labels_stay_in_the_picture_and_keep_apart(name: str, room: int) -> None:
+    drawn = pictures.element(RESULTS[name], room)
+    assert drawn.attrib["width"] == str(room)
+    root = ElementTree.fromstring(ElementTree.tostring(drawn))
     boxes = []
     for text in root.iter(f"{SVG}text"):
         words = text.text or ""
@@ -76,7 +79,7 @@ def test_labels_stay_in_the_picture_and_keep_apart(name: str) -> None:
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
         left = x - {"start": 0, "middle": width / 2, "end": width}[text.attrib["text-anchor"]]
         assert left >= -1, words
-        assert left + width <= WIDTH + 1, words
+        assert left + width <= room + 1, words
         assert y <= float(root.attrib["height"])
         boxes.append((left, left + width, y, words))
     for k, (left, right, y, words) in enumerate(boxes):

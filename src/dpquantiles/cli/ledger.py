@@ -29,6 +29,7 @@ Epsilon = Annotated[
         "--epsilon -e",
         "NUMBER",
         "The budget of each data set, for all its releases together; smaller is more private.",
+        options.PRIVACY,
     ),
 ]
 Plot = Annotated[
