@@ -60,6 +60,7 @@ RESULTS: dict[str, Any] = {
         **{"another_column_with_a_long_name": [MOMENT, MOMENT + DAY / 2, MOMENT + DAY]},
         **{"yet_another_column_with_such_a_name": [-(2**62) - 1, 0, 2**62 + 1]},
     ),
+    "long labels": release([100_000, 700_000], "int"),
     "an absurd answer": release([-7_827_190, 1, 2, 3, 4, 5, 6, 7, 8], "int"),
     "an absurd group": groups(9, (0.5,), values=tuple((v,) for v in [*range(8), 10**15])),
     "at an edge": described(pay=[123_456_789, 123_456_789, 987_654_321]),
@@ -86,6 +87,16 @@ def test_labels_stay_in_the_picture_and_keep_apart(name: str, room: int) -> None
         for other_left, other_right, other_y, other in boxes[k + 1 :]:
             beside = right <= other_left or other_right <= left
             assert beside or abs(y - other_y) >= LINE_HEIGHT - 2, (words, other)
+
+
+@pytest.mark.parametrize("room", [NARROW, WIDTH])
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_tick_below_has_its_label(name: str, room: int) -> None:
+    drawn = pictures.element(RESULTS[name], room)
+    ends = [(float(line.attrib["y1"]), float(line.attrib["y2"])) for line in drawn.iter("line")]
+    ticks = [top + 17 for top, bottom in ends if bottom - top == 4]
+    labels = [float(text.attrib["y"]) for text in drawn.iter("text")]
+    assert len(ticks) == sum(label in ticks for label in labels)
 
 
 @pytest.mark.parametrize("name", RESULTS)
