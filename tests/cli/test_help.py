@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -76,3 +77,12 @@ def test_help_shows_names_and_no_types(command: str, run: Command) -> None:
     assert not re.search(r"<\w+>|\{", shown)
     if command.startswith("ledger "):
         assert re.search(rf"Usage: dpquantiles {command} \[OPTIONS\] FILE *\n", shown)
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_sentences_of_a_help_page_fill_their_lines(command: str, run: Command) -> None:
+    """Lines end early only where a paragraph ends."""
+    intro = run(*command.split(), "--help").out.partition("╭")[0]
+    for paragraph in re.split(r"\n\s*\n", intro.strip()):
+        for line, below in pairwise(paragraph.splitlines()):
+            assert len(f"{line.rstrip()} {below.split()[0]}") >= 80
