@@ -107,7 +107,7 @@ def test_records_of_every_make() -> None:
 
 def test_records_that_are_no_times_are_missing() -> None:
     naive, aware = dt.datetime(2024, 5, 31), dt.datetime(2024, 5, 31, tzinfo=BERLIN)
-    nothing = [pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT"), None, 3, dt.time(1)]
+    nothing = [pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT", "ns"), None, 3, dt.time(1)]
     cases: list[tuple[Kind, object]] = [
         (Datetime(), aware),
         (AWARE, naive),
@@ -161,7 +161,7 @@ def test_parameters() -> None:
         (AWARE, dt.datetime(2024, 5, 31)),
         (AWARE, np.datetime64("2024-05-31")),
         (DURATION, pd.NaT),
-        (DURATION, np.timedelta64("NaT")),
+        (DURATION, np.timedelta64("NaT", "ns")),
         (DURATION, 5),
     ],
 )
