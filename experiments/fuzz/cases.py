@@ -48,7 +48,7 @@ class Case:
 
     @cached_property
     def data(self) -> tuple[Data, Data]:
-        """Both data sets, drawn when they are first asked for: most questions are about the call."""
+        """Both data sets, drawn when they are first asked for: some only look at the call."""
         return self.make_data()
 
     @property

@@ -62,7 +62,6 @@ def test_kinds(rewrite: bool) -> None:
     compare("kinds", cases.of_kinds(), rewrite)
 
 
-@pytest.mark.usefixtures("shared_passes")
 def test_sources(rewrite: bool, tmp_path: Path) -> None:
     compare("sources", cases.of_sources(tmp_path), rewrite)
 

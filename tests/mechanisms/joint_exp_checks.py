@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -184,7 +183,8 @@ def losses(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> Iterat
     @cache
     def law(records: Answer) -> Floats:
         answers = ascending_steps(points, len(mechanism.q))
-        return mechanism.law(view_of(records, points)).log_probabilities(answers)
+        logs: Floats = mechanism.law(view_of(records, points)).log_probabilities(answers)
+        return logs
 
     for one, other in neighbor_pairs(str(mechanism.neighbors), sizes, points + 1):
         yield loss(law(one), law(other))

@@ -136,8 +136,8 @@ def candidate_steps(grid: Grid, most: int) -> Ints:
         steps = grid.encode(np.concatenate([-side[::-1], side]))
     else:
         steps = np.rint(_geometric_distances(grid.size - 1, most)).astype(np.int64)
-    ascending = np.clip(np.concatenate([[0], steps, [grid.size - 1]]), 0, grid.size - 1)
-    return ascending[np.append(True, ascending[1:] > ascending[:-1])]
+    ascending: Ints = np.clip(np.concatenate([[0], steps, [grid.size - 1]]), 0, grid.size - 1)
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
 
 
 def _geometric_distances(largest: float, count: int) -> Floats:

@@ -242,7 +242,7 @@ class JointExpLaw:
         return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
     def _costs(self, answers: Ints) -> Iterator[Floats]:
-        """Minus (1) of the first 0, 1, 2, ... answers of each row; all others lie beyond all records.
+        """Minus (1) of the first 0, 1, 2, ... answers of each row; the others lie beyond all data.
 
         It is inf where the path leaves the window; ranks outside it are not needed.
         """
