@@ -23,6 +23,7 @@ from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
 Q = (0.9, 0.1, 0.5)
 
 pytestmark = [
+    pytest.mark.usefixtures("shared_passes"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*defaulting to pandas:UserWarning"),
