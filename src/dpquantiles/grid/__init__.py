@@ -5,12 +5,13 @@ so it costs no privacy, and it never raises. `decode` maps steps back to values 
 It is exact: `encode(decode(i)) == i` for every step i.
 """
 
+from dpquantiles.grid.decimals import decimal, nearest
 from dpquantiles.grid.families import family_of
 from dpquantiles.grid.family import GridFamily, finest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.ruler import EveryStep, Ruler, decimal, open_base, ruler_of
+from dpquantiles.grid.ruler import EveryStep, Ruler, decimal_base, ruler_of
 from dpquantiles.grid.typed import (
     TypedGrid,
     default_grid,
@@ -33,10 +34,11 @@ __all__ = [
     "TypedGrid",
     "UniformGrid",
     "decimal",
+    "decimal_base",
     "default_grid",
     "family_of",
     "finest",
-    "open_base",
+    "nearest",
     "precision",
     "precision_notes",
     "require_grid",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidValue
+from dpquantiles.grid.decimals import shortest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
     Member,
@@ -70,13 +71,26 @@ class GridFamily:
         """How many points the finest grid has."""
         return self.base.size
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether nobody has said where values lie, and the type has no limits."""
+        if isinstance(self.base, FloatGrid):
+            return self.base.unbounded
+        return self.base.step is not None and self.kind.limits is None
+
     def encode(self, numbers: NDArray[Any]) -> Ints:
         """The step of the finest grid nearest to each number."""
         return self.base.encode(numbers)
 
     def decode(self, steps: Ints) -> list[Any]:
-        """The value of each step of the finest grid."""
-        return self.base.decode(steps)
+        """The value of each step of the finest grid.
+
+        Where nobody stated a step, the grid's own means nothing, and the shortest number is it.
+        """
+        base = self.base
+        if isinstance(base, UniformGrid) and base.step is None and not self.kind.integral:
+            return self.kind.values(shortest(base, steps))
+        return base.decode(steps)
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
