@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpquantiles.grid import Grid, Ruler, UniformGrid, default_grid, ruler_of
-from dpquantiles.grid.ruler import FEW, WIDTH, decimal_base
+from dpquantiles.grid import Grid, Ruler, UniformGrid, decimal_base, default_grid, ruler_of
+from dpquantiles.grid.family import FEW
+from dpquantiles.grid.ruler import WIDTH
 from dpquantiles.kernels import cells
 from dpquantiles.kinds import DATE, INTEGER, REAL, DecimalUnits, Duration
 

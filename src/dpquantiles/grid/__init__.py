@@ -5,13 +5,12 @@ so it costs no privacy, and it never raises. `decode` maps steps back to values 
 It is exact: `encode(decode(i)) == i` for every step i.
 """
 
-from dpquantiles.grid.decimals import decimal, nearest
 from dpquantiles.grid.families import family_of
-from dpquantiles.grid.family import GridFamily, finest
+from dpquantiles.grid.family import GridFamily, decimal_base, finest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.ruler import EveryStep, Ruler, decimal_base, ruler_of
+from dpquantiles.grid.ruler import EveryStep, Ruler, ruler_of
 from dpquantiles.grid.typed import (
     TypedGrid,
     default_grid,
@@ -19,7 +18,7 @@ from dpquantiles.grid.typed import (
     precision_notes,
     require_grid,
 )
-from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
+from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid, decimal, nearest
 
 __all__ = [
     "FINEST",

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid.decimals import shortest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
     Member,
@@ -40,6 +39,9 @@ farther, and records there count as the nearest of them."""
 
 PLENTY, COARSE = 128, 0.5
 """Members with fewer points than PLENTY count less, by this power per answer."""
+
+FEW = 2**12
+"""Among so few points, trees reach every one with few cuts."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class GridFamily:
         """
         base = self.base
         if isinstance(base, UniformGrid) and base.step is None and not self.kind.integral:
-            return self.kind.values(shortest(base, steps))
+            return self.kind.values(base.shortest(steps))
         return base.decode(steps)
 
     def describe(self) -> dict[str, object]:
@@ -168,6 +170,13 @@ class GridFamily:
         if width is None:
             side = np.where(np.abs(numbers) <= LARGEST, side, 0)
         return np.asarray(2 * nearest + 1 + side)
+
+
+def decimal_base(grid: Grid) -> FloatGrid | UniformGrid | None:
+    """The finest grid of a family, if trees look there for the numbers that people write."""
+    if not isinstance(grid, GridFamily) or grid.kind.limits is not None or grid.size <= FEW:
+        return None
+    return grid.base
 
 
 def finest(grid: Grid) -> Grid:

@@ -16,11 +16,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.grid.decimals import decimal
-from dpquantiles.grid.family import GridFamily
-from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.family import GridFamily, decimal_base
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.uniform import UniformGrid
+from dpquantiles.grid.uniform import decimal
 
 Ints = NDArray[np.int64]
 
@@ -41,9 +39,6 @@ LAST_DECADE = 18
 FREE_REALS, FREE_OTHERS = 3, 2
 """So often a tree cuts real numbers without bounds, or others, without a look at the records,
 measured on usual columns."""
-
-FEW = 2**12
-"""Among so few points, trees reach every one with few cuts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +98,6 @@ def ruler_of(grid: Grid) -> Ruler:
     if isinstance(grid, GridFamily) and decimal_base(grid) is not None:
         return _decimal(grid)
     return EveryStep(grid.size)
-
-
-def decimal_base(grid: Grid) -> FloatGrid | UniformGrid | None:
-    """The finest grid of a family, if trees look there for the numbers that people write."""
-    if not isinstance(grid, GridFamily) or grid.kind.limits is not None or grid.size <= FEW:
-        return None
-    return grid.base
 
 
 @lru_cache(maxsize=16)
