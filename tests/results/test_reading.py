@@ -39,6 +39,13 @@ def test_answers_have_few_digits() -> None:
     assert answers == [3.247, 4.531]
 
 
+@pytest.mark.parametrize("grid", [default_grid(REAL, (0.0, 100.0)), default_grid(REAL, None, 1e-4)])
+def test_one_stated_fact_leaves_few_digits_and_ties(grid: Grid) -> None:
+    assert read(grid, [3.0, 4.0, 5.0], [50.0, 50.0], [0.1234567, 0.7654321]) == [3.247, 4.531]
+    edges = [15.0, 19.984, 19.997, 30.0]
+    assert read(grid, edges, [5.0, 90.0, 5.0], [0.2, 0.5, 0.8]) == [19.99] * 3
+
+
 @pytest.mark.parametrize(
     ("low", "high", "tie"),
     [(19.984, 19.997, 19.99), (39.7, 40.3, 40.0), (0.0401, 0.0502, 0.05), (-7.6, -7.43, -7.5)],
