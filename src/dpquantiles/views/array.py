@@ -215,8 +215,11 @@ class Groups:
         ends = np.cumsum(np.bincount(codes, minlength=count))
         if count * grid.size <= 2**63:
             # Group and step fit into one number, so a single plain sort is enough.
-            together = np.sort(codes * np.int64(grid.size) + steps)
-            return cls(grid, together % np.int64(grid.size), ends, missing)
+            together = codes * np.int64(grid.size)
+            together += steps
+            together.sort()
+            together %= grid.size
+            return cls(grid, together, ends, missing)
         return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
 
     def __len__(self) -> int:
