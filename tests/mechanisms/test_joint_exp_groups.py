@@ -456,7 +456,7 @@ def test_the_member_is_drawn_by_the_brackets_of_the_groups(
     sizes = groups.n if neighbors == "swap" else np.array([3, 1, 8, 2, 4])
     drawn = []
 
-    def first(_bits: Any, logs: Any, _algebra: Any) -> int:
+    def first(_bits: Any, logs: Any, _algebra: Any, _exact: Any) -> int:
         drawn.append(logs)
         return 0
 
