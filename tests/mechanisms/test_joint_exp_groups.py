@@ -412,7 +412,7 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
         laws[-1].append((_law.setting, _law.geometry.targets.tolist(), _law.grid))
         return (0,) * len(_law.order)
 
-    def draw_weighted(_bits: Any, logs: Any, _algebra: Any) -> int:
+    def draw_weighted(_bits: Any, logs: Any, _algebra: Any, _exact: Any) -> int:
         weights.append(logs)
         return 7
 

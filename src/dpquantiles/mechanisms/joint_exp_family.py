@@ -139,10 +139,13 @@ class FamilyLaw:
     def usual_nats(self) -> float:
         """How far a draft usually has to go: to the brackets of good members, and a bit farther.
 
-        The farther targets are apart, the fewer of the possible answers are good.
+        The farther targets are apart, the fewer of the possible answers are good. All of them pay
+        for a size that is wrong.
         """
-        m, ranks = len(self.order), self.setting.common.rate * self.geometry.n
-        return m * (1.0 + math.log(max(1.0, ranks / (m + 1)))) + SPARE
+        m, setting, geometry = len(self.order), self.setting.common, self.geometry
+        apart = max(1.0, setting.rate * geometry.n / (m + 1))
+        wrong = setting.rate * min(abs(geometry.surplus), setting.most_end)
+        return m * (1.0 + math.log(apart)) + wrong + SPARE
 
     @np.errstate(all="ignore")
     def _log_brackets(self, geometry: Geometry, strip: Strip, most: float) -> Floats:
