@@ -4,10 +4,11 @@
                                 [--folder build/peers] [--page docs/accuracy.md]
 
 Ours is told nothing; the paper's mechanisms and other libraries are told bounds and resolution.
-Every run is one contender on one question, and gets an even part of the seconds. Its row is kept,
-so that a run that was cut off goes on where it stopped; ours are measured again when the library
-has changed. The folder gets `page.md` and `cells.json`; with --page the page is put there too.
-Real columns other than the shipped one are read from the folder named by --data or
+Every run is one contender on one question, and gets an even part of the seconds. Where others look
+better than ours, those who may be the best, and ours, get more trials in a second round. A run's
+row is kept, so that what was cut off goes on where it stopped; ours are measured again when the
+library has changed. The folder gets `page.md` and `cells.json`; with --page the page is put there
+too. Real columns other than the shipped one are read from the folder named by --data or
 DPQUANTILES_DATA, and left out where it has none. A library that is absent is told: they are the
 extra `peers`. None of these releases is private: they are seeded, where a library offers it.
 """
@@ -18,12 +19,21 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from experiments import marked, rows, trials
 from experiments.everyday_data import columns
-from experiments.peers.contenders import ABSENT, ENTRIES, code, shared
-from experiments.peers.page import MEASURES, counts, page, plain, worst
+from experiments.peers.contenders import ABSENT, ENTRIES, OURS, code, shared
+from experiments.peers.page import (
+    MEASURES,
+    PEERS,
+    WITH_WEAKER,
+    counts,
+    page,
+    plain,
+    worst,
+)
 from experiments.peers.verdict import Cell
 from experiments.rows import Rows
 from experiments.trials import Run
@@ -35,6 +45,9 @@ TAILED = "latencies"
 NOT_HERE = {TAILED, "three decimals"}
 QUICK_COUNTS = ("1", "9")
 QUICK_SECONDS, QUICK_TRIALS = 120.0, 20
+
+CONTESTED_SECONDS = 40.0
+"""For each run of the second round."""
 
 Question = tuple[str, int, str]
 
@@ -62,13 +75,30 @@ def runs(asked: list[Question], options: argparse.Namespace) -> Iterator[Run]:
         )
 
 
+def question(run: Run) -> Question:
+    """The cell of a run."""
+    return run.data, run.n, run.asked
+
+
+def contested(asked: list[Run], found: Rows) -> list[Run]:
+    """The second round."""
+    firsts = {(run.data, run.n, run.asked, run.contender): run for run in asked}
+    names = {
+        (cell.data, cell.n, cell.asked, name): None
+        for cell, peers in itertools.product(cells(asked, found), (PEERS, WITH_WEAKER))
+        for name in cell.contested(OURS, peers)
+    }
+    return [replace(firsts[name], seconds=CONTESTED_SECONDS) for name in names]
+
+
 def cells(asked: list[Run], found: Rows) -> list[Cell]:
-    """What was found, question by question."""
+    """What was found, question by question; later runs take the place of earlier ones."""
     made = []
+    order = {key: place for place, key in enumerate(dict.fromkeys(map(question, asked)))}
     for (data, n, quantiles), group in itertools.groupby(
-        asked, key=lambda run: (run.data, run.n, run.asked)
+        sorted(asked, key=lambda run: order[question(run)]), key=question
     ):
-        kept = {run.contender: found.get(rows.key(run), {}) for run in group}
+        kept = {run.contender: found[rows.key(run)] for run in group if rows.key(run) in found}
         for measure in MEASURES:
             errors = {name: row.get(measure, []) for name, row in kept.items()}
             if any(errors.values()):
@@ -105,6 +135,10 @@ def main() -> None:
     path = options.folder / "rows.jsonl"
     quick_first = sorted(asked, key=lambda run: (len(trials.quantiles(run.asked)), run.n))
     found, failures = trials.run_all(quick_first, shared(options.data), path)
+    if not options.quick:
+        more = contested(asked, found)
+        found, more_failures = trials.run_all(more, shared(options.data), path)
+        asked, failures = asked + more, failures | more_failures
     for run, problem in failures.items():
         print(f"failed: {run}: {problem}", file=sys.stderr)
     made = cells(asked, found)

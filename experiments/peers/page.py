@@ -85,7 +85,7 @@ def worst(cells: Sequence[Cell]) -> list[str]:
         for cell in here[:MOST_LISTED]:
             best = cell.best(PEERS)
             assert best is not None
-            ours, theirs = cell.errors[OURS], cell.errors[best]
+            ours, theirs = cell.judged(OURS), cell.judged(best)
             figures = f"{figure(ours, measure)} | {figure(theirs, measure)} | {best}"
             lines.append(
                 f"| {cell.data} | {cell.n:,} | {asked(cell)} | {figures} | {ratio(ours, theirs)} |"
@@ -109,9 +109,11 @@ def page(
     return [
         f"Mean errors ± standard errors for ε = 1 under swap neighbors, {min(trials)} to "
         f"{max(trials)} trials in each cell, fewer",
-        "where they are slow. Ours knows nothing; all others know bounds and, where values are",
-        "rounded, the resolution. Bold: the best of those with the same promise; ✗: ours is behind",
-        f"it. Libraries: {', '.join(f'{name} {version(name)}' for name in libraries)}.",
+        "where they are slow, more where ours is not clearly the best. Ours knows nothing; all",
+        "others know bounds and, where values are rounded, the resolution. Bold: the best of those",
+        "with the same promise; ✗: ours is behind it. Every other trial names the best, and those",
+        "in between say how far ours is behind, because the best of many is partly the luckiest.",
+        f"Libraries: {', '.join(f'{name} {version(name)}' for name in libraries)}.",
         "",
         *counts(cells),
         "",

@@ -157,7 +157,7 @@ OBJECTS = [
     *("text", b"bytes", "", Spiteful(), object(), [1], {}, 1j, None, pd.NA, pd.NaT),
     *(10**400, -(10**400), Fraction(1, 3), Fraction(10**400), math.nan, math.inf, True),
     *(Decimal("sNaN"), Decimal("Infinity"), Decimal("1e999999"), Decimal("1e-999999")),
-    *(np.float32("nan"), np.int8(-128), np.datetime64("NaT"), np.timedelta64(2**62, "D")),
+    *(np.float32("nan"), np.int8(-128), np.datetime64("NaT", "s"), np.timedelta64(2**62, "D")),
     *(dt.date.min, dt.datetime.max, dt.datetime.min.replace(tzinfo=dt.UTC), dt.timedelta.max),
 ]
 PLAIN: dict[str, Callable[[int], Any]] = {

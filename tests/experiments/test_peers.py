@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import marked
+from experiments import marked, rows
 from experiments.everyday_data import MADE_UP, Column
 from experiments.peers import libraries, page, verdict
+from experiments.peers.__main__ import cells, contested
 from experiments.peers.contenders import ABSENT, ENTRIES, OURS, shared, version
 from experiments.peers.verdict import Cell, Measure, behind
 from experiments.trials import Question, Run, measure, quantiles
@@ -23,7 +24,7 @@ def cell(
     kind: Measure = "ranks",
     asked: str = "9",
 ) -> Cell:
-    errors = {OURS: ours, PEER: peer, OTHER: [50.0, 51.0], WEAKER: weaker or []}
+    errors = {OURS: ours, PEER: peer, OTHER: [50.0, 51.0] * 2, WEAKER: weaker or []}
     return Cell(data="prices", n=1000, asked=asked, measure=kind, errors=errors)
 
 
@@ -65,6 +66,38 @@ def test_the_best_is_the_least_mean_of_those_who_answered() -> None:
     assert here.gap(OURS, page.PEERS) == 1.0
 
 
+def test_luck_that_names_the_best_does_not_judge_ours() -> None:
+    lucky = cell([2.0] * 6, [1.0, 2.0] * 3)
+    assert lucky.best(page.PEERS) == PEER
+    assert not lucky.lost(OURS, page.PEERS)
+    assert lucky.gap(OURS, page.PEERS) == 0.0
+    assert cell([2.0] * 6, [1.0, 1.0] * 3).lost(OURS, page.PEERS)
+
+
+def test_cells_where_ours_is_not_the_best_get_more_trials_of_all_who_may_be() -> None:
+    close = cell([3.0] * 4, [2.0, 2.1] * 2)
+    assert close.contested(OURS, page.PEERS) == [OURS, PEER]
+    unclear = Cell(**{**vars(close), "errors": {**close.errors, OTHER: [0.0, 9.0] * 2}})
+    assert unclear.contested(OURS, page.PEERS) == [OURS, PEER, OTHER]
+    assert cell([2.2] * 4, [2.0, 2.1] * 2).contested(OURS, page.PEERS) == []
+    assert cell([], [2.0] * 4).contested(OURS, page.PEERS) == []
+
+
+def test_a_second_round_takes_the_place_of_the_first_where_it_was_measured() -> None:
+    firsts = [
+        Run(contender=name, code="", data="hours", n=200, asked="3", trials=9, seconds=1)
+        for name in (OURS, PEER, OTHER)
+    ]
+    errors = {OURS: [3.0] * 4, PEER: [2.0] * 4, OTHER: [9.0] * 4}
+    found = {rows.key(run): {"ranks": errors[run.contender]} for run in firsts}
+    more = contested(firsts, found)
+    assert [(run.contender, run.seconds > 1) for run in more] == [(OURS, True), (PEER, True)]
+    (once,) = cells(firsts + more, found)
+    assert once.errors == errors
+    (twice,) = cells(firsts + more, {**found, rows.key(more[0]): {"ranks": [2.0] * 8}})
+    assert twice.errors == {**errors, OURS: [2.0] * 8}
+
+
 def test_ours_are_never_their_own_peers() -> None:
     assert not any(ENTRIES[name].ours for name in page.WITH_WEAKER)
     assert not any(ENTRIES[name].weaker for name in page.PEERS)
@@ -73,10 +106,10 @@ def test_ours_are_never_their_own_peers() -> None:
 
 def test_lost_cells_are_counted_and_the_worst_comes_first() -> None:
     cells = [
-        cell([3.0, 3.0], [2.0, 2.0], asked="1"),
-        cell([9.0, 9.0], [2.0, 2.0], asked="3"),
-        cell([2.0, 2.0], [2.0, 2.0], weaker=[1.0, 1.0], asked="9"),
-        cell([5.0, 5.0], [0.07, 0.07], kind="values", asked="p99.9"),
+        cell([3.0] * 4, [2.0] * 4, asked="1"),
+        cell([9.0] * 4, [2.0] * 4, asked="3"),
+        cell([2.0] * 4, [2.0] * 4, weaker=[1.0] * 4, asked="9"),
+        cell([5.0] * 4, [0.07] * 4, kind="values", asked="p99.9"),
     ]
     first, second = " ".join(map(str.strip, page.counts(cells))).split(". - ")
     assert "**2 of 3** cells (3 where weaker" in first
@@ -90,7 +123,7 @@ def test_lost_cells_are_counted_and_the_worst_comes_first() -> None:
 
 
 def test_a_table_marks_the_best_and_the_lost_and_says_what_is_absent() -> None:
-    lines = page.tables([cell([3.0, 3.0], [2.0, 2.0])], {"PyDP": "not installed"})
+    lines = page.tables([cell([3.0] * 4, [2.0] * 4)], {"PyDP": "not installed"})
     header, row = lines[3], lines[-1]
     found = dict(zip(header.split(" | "), row.split(" | "), strict=True))
     assert lines[1] == "### Rank error, n = 1,000"
@@ -101,9 +134,9 @@ def test_a_table_marks_the_best_and_the_lost_and_says_what_is_absent() -> None:
 
 
 def test_all_cells_are_kept_as_plain_values() -> None:
-    (kept,) = page.plain([cell([3.0, 3.0], [2.0, 2.0])])
+    (kept,) = page.plain([cell([3.0] * 4, [2.0] * 4)])
     assert (kept["best"], kept["lost"], kept["asked"]) == (PEER, True, "m = 9")
-    assert kept["errors"][PEER] == {"mean": 2.0, "standard_error": 0.0, "trials": 2}
+    assert kept["errors"][PEER] == {"mean": 2.0, "standard_error": 0.0, "trials": 4}
     assert WEAKER not in kept["errors"]
 
 

@@ -107,7 +107,7 @@ def test_records_of_every_make() -> None:
 
 def test_records_that_are_no_times_are_missing() -> None:
     naive, aware = dt.datetime(2024, 5, 31), dt.datetime(2024, 5, 31, tzinfo=BERLIN)
-    nothing = [pd.NaT, np.datetime64("NaT"), np.timedelta64("NaT"), None, 3, dt.time(1)]
+    nothing = [pd.NaT, np.datetime64("NaT", "s"), np.timedelta64("NaT", "ns"), None, 3, dt.time(1)]
     cases: list[tuple[Kind, object]] = [
         (Datetime(), aware),
         (AWARE, naive),
@@ -153,15 +153,15 @@ def test_parameters() -> None:
     [
         (DATE, dt.datetime(2024, 5, 31)),
         (DATE, pd.NaT),
-        (DATE, np.datetime64("NaT")),
+        (DATE, np.datetime64("NaT", "s")),
         (DATE, 5),
         (Datetime(), dt.datetime(2024, 5, 31, tzinfo=BERLIN)),
         (Datetime(), pd.NaT),
-        (Datetime(), np.datetime64("NaT")),
+        (Datetime(), np.datetime64("NaT", "s")),
         (AWARE, dt.datetime(2024, 5, 31)),
         (AWARE, np.datetime64("2024-05-31")),
         (DURATION, pd.NaT),
-        (DURATION, np.timedelta64("NaT")),
+        (DURATION, np.timedelta64("NaT", "ns")),
         (DURATION, 5),
     ],
 )
