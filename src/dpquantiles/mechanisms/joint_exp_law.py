@@ -93,6 +93,22 @@ class Geometry(NamedTuple):
     start: int
     length: int
 
+    def enough(self, cost: float) -> int:
+        """A reach that no path leaves for less than this cost.
+
+        A path to error e costs |e|. From there to the end of the data it costs its distance from
+        there, or at most S of (1).
+        """
+        surplus, most_end = abs(self.surplus), self.setting.most_end
+        farthest = min(cost, max((cost + surplus) / 2, cost - most_end))
+        return max(0, math.ceil(farthest) - 1)
+
+    def narrowed(self, reach: int) -> "Geometry":
+        """The geometry with a window that is not wider than this."""
+        start, stop = max(self.start, -reach), min(self.start + self.length - 1, reach)
+        setting = self.setting._replace(reach=reach)
+        return self._replace(setting=setting, start=start, length=stop - start + 1)
+
     def axes(self, places: Places, strip: "Strip") -> Axes:
         """The axes of a pass, whose records lie at these places of a strip."""
         end, data = self.setting.end(self.n, self.surplus, self.targets), strip.cuts
