@@ -110,6 +110,7 @@ def mixed_in_memory(options: str) -> dpq.GroupedRelease:
     return ask(table, **json.loads(options))
 
 
+@pytest.mark.usefixtures("shared_passes")
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("engine", LAZY)
