@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 
 import pytest
 
+from dpquantiles.mechanisms import joint_exp_family
 from dpquantiles.mechanisms.registry import Registration
+from tests.passes import pass_once
 from tests.workers import group_of
 
 ALL_ENGINES = os.environ.get("DPQUANTILES_ALL_ENGINES") == "1"
@@ -70,6 +72,12 @@ def require_library(engine: str, *libraries: str) -> None:
 def rough_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans from few draws, for tests of all but their numbers, which `tests/planner` checks."""
     monkeypatch.setattr(Registration, "draws_for", lambda *_: 32)
+
+
+@pytest.fixture
+def shared_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes are computed once for all engines that hand over the same records."""
+    monkeypatch.setattr(joint_exp_family, "log_shares", pass_once)
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,37 @@ def test_normal_data_on_a_family(m: int, limit: float, bounds: Any, trials: int)
     assert error <= limit
 
 
+ROUNDED: dict[str, tuple[Callable[[np.random.Generator, int], NDArray[Any]], dict[str, Any]]] = {
+    "ratings": (
+        lambda rng, n: np.round(np.clip(rng.normal(3.9, 0.35, n), 0, 5), 2),
+        {"bounds": (0.0, 5.0), "resolution": 0.01},
+    ),
+    "hours": (
+        lambda rng, n: rng.choice([8.0, 15, 20, 24, 30, 35, 38, 40, 40, 40, 45, 50, 60], n),
+        {"bounds": (0.0, 100.0), "resolution": 1.0},
+    ),
+    "incomes in thousands": (
+        lambda rng, n: np.round(rng.lognormal(10.5, 0.7, n), -3),
+        {"bounds": (0.0, 1e6), "resolution": 1.0},
+    ),
+}
+"""Columns that are rounded, and what is true of them. Nobody has said how incomes are rounded."""
+
+
+@pytest.mark.parametrize("fact", ["bounds", "resolution"])
+@pytest.mark.parametrize("name", ROUNDED)
+@pytest.mark.parametrize(("n", "m"), [(300, 9), (1000, 9), (1000, 99), (20_000, 99)])
+def test_one_stated_fact_does_not_lose(n: int, m: int, name: str, fact: str) -> None:
+    """Whoever knows one fact and not the other is no worse off than who knows nothing."""
+    sample, facts = ROUNDED[name]
+    nothing, one = (
+        mean_error(lambda rng: sample(rng, n), m, 12, **options)
+        for options in ({}, {fact: facts[fact]})
+    )
+    assert one <= 1.25 * nothing + 1
+    print(f"{one:.2f} ranks with {fact} alone, {nothing:.2f} with nothing")
+
+
 @each_length
 def test_known_size_under_add_remove_halves_the_error(trials: int) -> None:
     options = {"bounds": (-100, 100), "neighbors": "add-remove", "size": 1000}

@@ -68,6 +68,13 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_site_finds_every_picture(page: Path) -> None:
+    """Pages of the site have folders of their own, and only links of Markdown are led out."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    assert not re.search(r"""<\w+[^>]*\b(src|href)=["'](?!\w+:|#)""", text)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")

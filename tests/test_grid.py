@@ -241,7 +241,7 @@ def test_default_real_grids_are_multiples_of_a_power_of_two(
 ) -> None:
     low, high = min(one, two), max(one, two)
     try:
-        grid = default_grid(REAL, (low, high))
+        grid = UniformGrid(low, high, kind=REAL)
     except ValueError:
         assert high - low < max(abs(low), abs(high)) * 2.0**-48 or high - low < 1e-300
         return
@@ -256,6 +256,38 @@ def test_default_real_grids_are_multiples_of_a_power_of_two(
     assert points == [first + step * width for step in steps]
     assert grid.size <= 2**38 + 1
     assert all(low <= point <= high for point in points)
+
+
+def digits_of(number: float) -> int:
+    """How many significant digits a number is written with."""
+    return len(Decimal(repr(number)).normalize().as_tuple().digits)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-LARGEST, LARGEST), st.floats(-LARGEST, LARGEST), st.data())
+def test_points_of_real_families_are_short(one: float, two: float, data: st.DataObject) -> None:
+    low, high = min(one, two), max(one, two)
+    try:
+        grid = default_grid(REAL, (low, high))
+    except ValueError:
+        return
+    assert isinstance(grid, GridFamily)
+    steps = np.array(data.draw(st.lists(st.integers(0, grid.size - 1), min_size=1)))
+    short, points = grid.decode(steps), grid.base.decode(steps)
+    assert grid.encode(np.array(short)).tolist() == steps.tolist()
+    assert all(low <= number <= high for number in short)
+    usual = ((s, p) for s, p in zip(short, points, strict=True) if 1e-4 < abs(p) < 1e15)
+    assert all(digits_of(number) <= digits_of(point) for number, point in usual)
+
+
+def test_numbers_that_people_write_come_back() -> None:
+    numbers = [0.0, 0.05, 0.3, 1.1, 3.97, 4.999, 19.99, -0.07, 1e-6, 123.456789]
+    grid = default_grid(REAL, (-0.1, 200.0))
+    assert grid.decode(grid.encode(np.array(numbers))) == numbers
+    assert str(grid.decode(grid.encode(np.array([-1e-14])))) == "[0.0]"
+    wide = default_grid(REAL, (0.0, 1e9))
+    assert wide.decode(wide.encode(np.array([3.97, 20.99, 32_900.0]))) == [3.97, 20.99, 32_900.0]
+    assert default_grid(REAL, (0.1, 5.0)).decode(np.array([0])) == [0.1]
 
 
 def test_default_real_grids_are_fine() -> None:
@@ -452,6 +484,16 @@ def test_float_grids_refuse_bounds() -> None:
         FloatGrid(kind=DURATION)
 
 
+def test_coarser_steps_of_a_resolution_are_those_of_nothing_stated() -> None:
+    """Who states that incomes are whole numbers does not say that they are not in thousands."""
+    for kind, resolution in ((REAL, 1.0), (INTEGER, 1)):
+        stated, nothing = default_grid(kind, None, resolution), default_grid(kind)
+        assert isinstance(stated, GridFamily)
+        assert isinstance(nothing, GridFamily)
+        steps = {member.step for member in stated.members}
+        assert {1, 5, 10, 50, 100, 1000, 10_000} <= steps <= {one.step for one in nothing.members}
+
+
 def test_a_resolution_needs_no_bounds() -> None:
     cases: list[tuple[Kind, Any, int | float]] = [
         (REAL, 0.5, 0.5),
@@ -464,7 +506,9 @@ def test_a_resolution_needs_no_bounds() -> None:
     for kind, resolution, width in cases:
         grid = default_grid(kind, None, resolution)
         assert isinstance(grid, GridFamily)
-        assert {member.step for member in grid.members} == {width}
+        coarser = [member.step / width for member in grid.members if member.step]
+        assert min(coarser) == 1
+        assert all(times.denominator == 1 for times in map(Fraction, coarser))
         numbers = [grid.kind.number(v, "x") for v in grid.decode(np.arange(3))]
         assert [number % width for number in numbers] == [0, 0, 0]
     for kind, wrong in ((REAL, -0.5), (INTEGER, 0), (DecimalUnits(), Decimal("-0.01"))):

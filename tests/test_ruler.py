@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpquantiles.grid import Grid, Ruler, UniformGrid, default_grid, ruler_of
-from dpquantiles.grid.ruler import WIDTH, open_base
+from dpquantiles.grid import Grid, Ruler, UniformGrid, decimal_base, default_grid, ruler_of
+from dpquantiles.grid.family import FEW
+from dpquantiles.grid.ruler import WIDTH
 from dpquantiles.kernels import cells
 from dpquantiles.kinds import DATE, INTEGER, REAL, DecimalUnits, Duration
 
@@ -15,19 +16,23 @@ OPEN = {
     "integers": default_grid(INTEGER),
     "decimals": default_grid(DecimalUnits(2)),
     "durations": default_grid(Duration()),
+    "reals with bounds": default_grid(REAL, (0.0, 9e6)),
+    "reals with a resolution": default_grid(REAL, None, 0.01),
+    "integers with bounds": default_grid(INTEGER, (0, 9_000_000)),
+    "integers with a resolution": default_grid(INTEGER, None, 10),
 }
 RULERS = {name: ruler_of(grid) for name, grid in OPEN.items()}
-BOUNDED: dict[str, Grid] = {
-    "bounds": default_grid(REAL, (0.0, 9.0)),
-    "a resolution": default_grid(REAL, None, 0.01),
+EVERY_STEP: dict[str, Grid] = {
+    "few points": default_grid(INTEGER, (1, FEW)),
+    "both": default_grid(REAL, (0.0, 9.0), 0.01),
     "one grid": UniformGrid(0, 300, 1),
     "dates": default_grid(DATE),
 }
 
 
-@pytest.mark.parametrize("name", BOUNDED)
-def test_with_bounds_every_step_is_a_mark(name: str) -> None:
-    grid = BOUNDED[name]
+@pytest.mark.parametrize("name", EVERY_STEP)
+def test_elsewhere_every_step_is_a_mark(name: str) -> None:
+    grid = EVERY_STEP[name]
     ruler, marks = ruler_of(grid), np.arange(0, grid.size + 1, max(1, grid.size // 50))
     assert (ruler.size, ruler.free) == (grid.size, 1)
     assert ruler.steps(marks).tolist() == marks.tolist()
@@ -64,6 +69,10 @@ def test_blocks_are_whole(name: str) -> None:
         ("reals", [0.0, 0.05, 0.1, 4.37, -4.37, 19.9, 40.0, 365.0, 5e6]),
         ("integers", [0, 7, 40, -40, 365, 32_900, 1_990_000]),
         ("decimals", [1990, 50]),
+        ("reals with bounds", [0.05, 0.1, 4.37, 19.9, 40.0, 365.0, 5e6]),
+        ("reals with a resolution", [0.0, 0.05, 0.1, 4.37, -4.37, 19.9, 40.0, 365.0, 5e6]),
+        ("integers with bounds", [7, 40, 365, 32_900, 1_990_000]),
+        ("integers with a resolution", [0, 40, -40, 360, 32_900, 1_990_000]),
     ],
 )
 def test_numbers_of_few_digits_stand_alone(name: str, numbers: list[float]) -> None:
@@ -77,7 +86,7 @@ def test_numbers_of_few_digits_stand_alone(name: str, numbers: list[float]) -> N
     assert cells.height(ruler.size) - cells.height(WIDTH) <= 9
 
 
-@pytest.mark.parametrize("name", ["reals", "integers"])
+@pytest.mark.parametrize("name", ["reals", "integers", "reals with a resolution"])
 def test_all_numbers_of_usual_size_are_told_apart(name: str) -> None:
     """Ties need not lie on decimals: those of float32 do not."""
     grid = OPEN[name]
@@ -93,9 +102,15 @@ def test_all_numbers_of_usual_size_are_told_apart(name: str) -> None:
         assert ruler.steps(np.array([first, last])).tolist() == [step, step + 1]
 
 
-def test_a_family_without_bounds_is_open() -> None:
-    assert all(open_base(grid) is not None for grid in OPEN.values())
-    assert all(open_base(grid) is None for grid in BOUNDED.values())
+def test_families_of_many_points_have_a_decimal_base() -> None:
+    assert all(decimal_base(grid) is not None for grid in OPEN.values())
+    assert all(decimal_base(grid) is None for grid in EVERY_STEP.values())
+    assert decimal_base(default_grid(INTEGER, (0, FEW))) is not None
+
+
+def test_next_to_no_numbers_of_few_digits_leave_the_threshold_alone() -> None:
+    """Bounds may leave fewer blocks than are cut anyway."""
+    assert ruler_of(default_grid(REAL, (1.00001, 1.00002))).way == 0
 
 
 def test_large_blocks_need_no_more_than_64_bits() -> None:

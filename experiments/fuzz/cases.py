@@ -1,6 +1,8 @@
 """Cases by number: a call, its public parameters, and two data sets that it must not tell apart."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from random import Random
 from typing import Any
 
@@ -42,7 +44,12 @@ class Case:
     """The budget of a ledger that is charged, if one is."""
     strict: bool
     """Whether the caller's own settings turn every oddity of arithmetic into an error."""
-    data: tuple[Data, Data] = field(repr=False)
+    make_data: Callable[[], tuple[Data, Data]] = field(repr=False)
+
+    @cached_property
+    def data(self) -> tuple[Data, Data]:
+        """Both data sets, drawn when they are first asked for: some only look at the call."""
+        return self.make_data()
 
     @property
     def private(self) -> bool:
@@ -121,7 +128,7 @@ def build(number: int) -> Case:
         budget=budget,
         ledger=ledger,
         strict=rng.random() < 0.5,
-        data=pair(rng, public, n),
+        make_data=partial(pair, rng, public, n),
     )
 
 
@@ -225,5 +232,5 @@ def _plan(number: int, rng: Random) -> Case:
         budget=spent,
         ledger=None,
         strict=False,
-        data=(nothing, nothing),
+        make_data=lambda: (nothing, nothing),
     )

@@ -93,8 +93,8 @@ def open_job(job: Job) -> tuple[Opened, Grouping | None]:
     opened = open_whole(job.data, stated)
     if opened.is_text and job.columns[0] in job.by:
         raise InvalidValue(
-            "by must name columns other than the one whose quantiles are wanted: the keys of CSV "
-            f"files are text, got {job.columns[0]!r} for both"
+            "by must not name the column to summarize, because the keys of CSV files are text, "
+            f"got {job.columns[0]!r} for both"
         )
     if job.units.column is not None:
         require_units(opened.table, job.units.column)

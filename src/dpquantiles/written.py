@@ -21,7 +21,7 @@ from dpquantiles.privacy import Guarantee
 from dpquantiles.sources.cells import parse
 from dpquantiles.sources.keys import KeyColumns
 from dpquantiles.sources.named import Dialect, check_readable
-from dpquantiles.sources.tables import nearest
+from dpquantiles.sources.tables import nearest, suggestion
 from dpquantiles.views import MISSING_POLICIES
 
 SPANS = frozenset({"date", "datetime", "timedelta"})
@@ -57,8 +57,11 @@ def _item(text: str) -> Iterator[float]:
     if ":" in text:
         yield from _range(text)
     elif re.fullmatch(r"[pP][\d.]+", text):
-        yield float(_decimal(text[1:]) / 100)
-    elif text[0].isalpha() and parse(text, "float") is None:
+        percentage = _decimal(text[1:])
+        if percentage > 100:
+            raise InvalidValue(f"q must lie between p0 and p100, got {text}")
+        yield float(percentage / 100)
+    elif suggestion(text, require.NAMED_QUANTILES):
         yield from require.quantiles(q=text)
     else:
         number = _decimal(text)

@@ -19,6 +19,16 @@ def test_bounds_are_those_of_clopper_and_pearson(trials: int, risk: float) -> No
         assert math.isclose(statistical.upper(hits, trials, risk), high, rel_tol=1e-6)
 
 
+@pytest.mark.parametrize("p", [1e-5, 0.3, 0.5, 0.999])
+@pytest.mark.parametrize("trials", [7, 1000, 500_000])
+def test_a_tail_leaves_out_only_what_its_digits_do_not_show(trials: int, p: float) -> None:
+    """Just above the mean, the probabilities of a tail decrease most slowly."""
+    hits = math.floor(trials * p) + 1
+    assert math.isclose(
+        statistical.tail(hits, trials, p), stats.binom.sf(hits - 1, trials, p), rel_tol=1e-8
+    )
+
+
 @pytest.mark.parametrize("p", [0.01, 0.3, 0.5, 0.97])
 def test_the_chance_of_a_wrong_bound_is_at_most_the_risk(p: float) -> None:
     """Exactly, over all counts: the probability of those whose bound is on the wrong side."""

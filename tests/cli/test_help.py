@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -17,6 +18,17 @@ def test_help_has_panels(run: Command) -> None:
     shown = run("release", "--help").out
     panels = ["Data", "Answers", "Privacy", "Groups and people", "Ledger", "Output"]
     assert re.findall(r"─ ([A-Z][a-z ]+) ─", shown)[2:] == panels
+
+
+def test_a_plan_reads_no_file_to_find_a_type(run: Command) -> None:
+    release, plan = (" ".join(run(name, "--help").out.split()) for name in ("release", "plan"))
+    assert "inferred from the" in release
+    assert "inferred from the" not in plan
+
+
+def test_all_budgets_are_in_one_panel(run: Command) -> None:
+    panel = run("ledger", "create", "--help").out.partition("Privacy")[2]
+    assert all(name in panel for name in ("--epsilon", "--delta", "--rho"))
 
 
 @pytest.mark.parametrize(
@@ -65,3 +77,12 @@ def test_help_shows_names_and_no_types(command: str, run: Command) -> None:
     assert not re.search(r"<\w+>|\{", shown)
     if command.startswith("ledger "):
         assert re.search(rf"Usage: dpquantiles {command} \[OPTIONS\] FILE *\n", shown)
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_sentences_of_a_help_page_fill_their_lines(command: str, run: Command) -> None:
+    """Lines end early only where a paragraph ends."""
+    intro = run(*command.split(), "--help").out.partition("╭")[0]
+    for paragraph in re.split(r"\n\s*\n", intro.strip()):
+        for line, below in pairwise(paragraph.splitlines()):
+            assert len(f"{line.rstrip()} {below.split()[0]}") >= 80

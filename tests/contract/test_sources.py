@@ -23,19 +23,26 @@ from tests.sources.origins import COLUMNS, IN_MEMORY, LAZY, SLOW, make
 Q = (0.9, 0.1, 0.5)
 
 pytestmark = [
+    pytest.mark.usefixtures("shared_passes"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*defaulting to pandas:UserWarning"),
 ]
 
 LOOSE: dict[str, list[dict[str, Any]]] = {
-    "floats": [{"bounds": (0, 200_000)}, {"bounds": (-1e300, 1e300)}],
+    "floats": [{"bounds": (0, 200_000)}, {"bounds": (-1e300, 1e300)}, {"resolution": 0.5}],
     "skewed": [{"bounds": (0.0, 1e15)}, {"bounds": (1.0, 2.0)}],
     "odd floats": [{"bounds": (-1, 1), "resolution": 0.25}],
-    "integers": [{"bounds": (0, 10**15)}, {"bounds": (-5, 5)}, {"grid": dpq.FloatGrid()}],
+    "integers": [
+        {"bounds": (0, 10**15)},
+        {"bounds": (-5, 5)},
+        {"resolution": 10},
+        {"grid": dpq.FloatGrid()},
+    ],
     "decimals": [{"bounds": (Decimal(-1), Decimal(10**9)), "resolution": Decimal("0.5")}],
 }
-"""Bounds that are absurdly loose, or too narrow, and grids of another type than the column."""
+"""Bounds that are absurdly loose, or too narrow, a resolution alone, and grids of another type than
+the column."""
 
 
 def release(data: Any, **options: Any) -> dpq.Release:
@@ -132,6 +139,18 @@ def test_percentiles_are_those_of_the_array(
         check(way)
         monkeypatch.setattr(lazy, "FEW_ROWS", 0)
         check("adaptive_tree")
+
+
+@pytest.mark.parametrize("name", ["floats", "skewed", "integers"])
+@pytest.mark.parametrize("engine", [engine for engine in LAZY if engine not in SLOW])
+def test_percentiles_told_a_fact_are_those_of_the_array(
+    engine: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    """Trees cut other marks there."""
+    data = make(engine, pa.table({"x": COLUMNS[name]}), request)
+    for options in LOOSE[name]:
+        expected = of_array(percentiles, name, **options)
+        assert unnamed(percentiles(data, column="x", **options)) == expected
 
 
 CROWDED = ["floats", "skewed", "integers", "datetimes", "decimals"]

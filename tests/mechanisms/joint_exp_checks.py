@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -19,6 +18,7 @@ import dpquantiles as dpq
 from dpquantiles.auditing.laws import Explorer
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats
+from dpquantiles.kernels.places import Ints
 from dpquantiles.mechanisms import joint_exp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw
 from dpquantiles.views import WindowView
@@ -136,17 +136,20 @@ def oracle(mechanism: dpq.JointExp, everybody: Sequence[int], points: int) -> di
 
 def law_of(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> dict[Answer, float]:
     """The log probability of every answer, as the mechanism says."""
-    law = mechanism.law(view_of(records, points))
-    return {
-        answer: law.log_probability_of_steps(steps)
-        for answer, steps in ascending_steps(points, len(mechanism.q)).items()
-    }
+    return log_probabilities(mechanism.law(view_of(records, points)), points)
+
+
+def log_probabilities(law: JointExpLaw, points: int) -> dict[Answer, float]:
+    """The log probability of every answer."""
+    answers = ascending_steps(points, len(law.order))
+    logs = law.log_probabilities(answers)
+    return dict(zip(map(tuple, answers.tolist()), logs.tolist(), strict=True))
 
 
 @cache
-def ascending_steps(points: int, m: int) -> dict[Answer, Any]:
-    """All answers, which are steps of the grid already, as arrays."""
-    return {answer: np.array(answer) for answer in all_answers(points, m)}
+def ascending_steps(points: int, m: int) -> Ints:
+    """All answers, which are steps of the grid already, in rows."""
+    return np.array(list(all_answers(points, m)), dtype=np.int64)
 
 
 def check_is_the_equation(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> None:
@@ -179,7 +182,9 @@ def losses(mechanism: dpq.JointExp, sizes: Sequence[int], points: int) -> Iterat
 
     @cache
     def law(records: Answer) -> Floats:
-        return np.array(list(law_of(mechanism, records, points).values()))
+        answers = ascending_steps(points, len(mechanism.q))
+        logs: Floats = mechanism.law(view_of(records, points)).log_probabilities(answers)
+        return logs
 
     for one, other in neighbor_pairs(str(mechanism.neighbors), sizes, points + 1):
         yield loss(law(one), law(other))
@@ -235,8 +240,8 @@ def check_walk(
     """The sampler's distribution, computed without sampling, is the law."""
     law = mechanism.law(view_of(records, points))
     drawn = sampler_distribution(law, patch)
-    for answer in all_answers(points, len(mechanism.q)):
-        expected = math.exp(law.log_probability(answer))
+    for answer, log in log_probabilities(law, points).items():
+        expected = math.exp(log)
         assert math.isclose(drawn.get(answer, 0.0), expected, rel_tol=1e-9), (answer, records)
 
 
@@ -244,8 +249,8 @@ def fit(drawn: Counter[Answer], law: JointExpLaw, points: int) -> float:
     """The p-value of the chi-square test that draws follow a law; rare answers are pooled."""
     total = drawn.total()
     observed, expected, rest = [], [], [0.0, 0.0]
-    for answer in all_answers(points, len(law.order)):
-        mean = total * math.exp(law.log_probability(answer))
+    for answer, log in log_probabilities(law, points).items():
+        mean = total * math.exp(log)
         if mean >= 10:
             observed.append(float(drawn[answer]))
             expected.append(mean)
@@ -279,6 +284,5 @@ def check_window(mechanism: dpq.JointExp, records: Sequence[int], points: int) -
     assert recording.asked_index <= allowed
     assert not recording.asked_steps
     law = mechanism.law(WindowView.of(whole, demand))
-    for answer in all_answers(points, len(mechanism.q)):
-        assert law.log_probability(answer) == reference.log_probability(answer)
+    assert log_probabilities(law, points) == log_probabilities(reference, points)
     assert law.draw(random.Random(3)) == reference.draw(random.Random(3))

@@ -62,6 +62,15 @@ def test_parts_are_some_thousand_per_record() -> None:
             assert parts(steps, length) == 2
 
 
+def test_of_evenly_spaced_numbers_without_end_every_one_is_a_part() -> None:
+    many = pure(1.0, q=evenly(99))
+    endless = [family_of(INTEGER, None, None), family_of(INTEGER, None, 5)]
+    for grid in (*endless, family_of(REAL, None, 0.01)):
+        assert many.part_of(grid, 100) == 1
+    for grid in (family_of(REAL, None, None), family_of(REAL, (0.0, 5.0), None)):
+        assert many.part_of(grid, 100) == many.part_length(grid.size, 100) > 1
+
+
 def test_stages_are_within_the_budget() -> None:
     check_stages()
     for mechanism in mechanisms(0.7):

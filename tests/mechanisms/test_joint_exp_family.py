@@ -88,13 +88,13 @@ def check_equation(
 
 def pairs(law: FamilyLaw) -> dict[Pair, float]:
     """The log probability of every pair, by the program."""
-    total, found = np.logaddexp.reduce(law.log_weights), {}
+    total, found = np.logaddexp.reduce(law.log_weights), dict[Pair, float]()
     for index, member in enumerate(law.family.members):
         of_member = law.member_law(index)
-        step = int(member.step or 0)
-        for steps in ascending_steps(member.size, len(law.order)).values():
-            log = law.log_weights[index] - total + of_member.log_probability_of_steps(steps)
-            found[index, tuple(((member.first + steps) * step).tolist())] = float(log)
+        steps = ascending_steps(member.size, len(law.order))
+        answers = map(tuple, ((member.first + steps) * int(member.step or 0)).tolist())
+        logs = law.log_weights[index] - total + of_member.log_probabilities(steps)
+        found |= zip(((index, answer) for answer in answers), logs.tolist(), strict=True)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -429,6 +430,71 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
     assert np.array_equal(*weights)
     assert len(laws[0]) == 40
     assert laws[0] == laws[1]
+
+
+class Portions:
+    """Groups in portions of two; `reading` is called before each portion is read."""
+
+    missing = None
+
+    def __init__(self, groups: Groups, apart: bool, reading: Callable[[int], None]) -> None:
+        self.grid, self.n, self._groups = groups.grid, groups.n, groups
+        self._apart, self._reading = apart, reading
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def portions(self) -> Iterator[tuple[Ints, Groups]]:
+        for start in range(0, len(self), 2):
+            self._reading(start)
+            views: list[Any] = [self._groups.view(place) for place in (start, start + 1)]
+            steps = np.concatenate([view.steps for view in views[self._apart :]])
+            ends = np.cumsum([0 if self._apart else views[0].n, views[1].n])
+            apart = {0: views[0]} if self._apart else {}
+            yield np.array([start, start + 1]), Groups(self.grid, steps, ends, apart=apart)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_portion_is_drawn_while_the_next_one_is_read(
+    apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless a large group reads while it is drawn. The answers are the same either way."""
+    mechanism = dpq.JointExp(q=(0.3, 0.8), budget=PureDP(epsilon=1.0))
+    groups, reads = grouped([[1, 2, 3]] * 6, 9), [threading.Event() for _ in range(3)]
+    drawn: list[bool] = []
+    before = []
+
+    def read(start: int) -> None:
+        reads[start // 2].set()
+        before.append(len(drawn))
+
+    def draw(*asked: Any) -> Any:
+        following = reads[len(drawn) + 1 :][:1]
+        together = [read.wait(0.2 if apart else 10) for read in following]
+        answers = draw_groups(*asked)
+        drawn.append(all(together))
+        return answers
+
+    monkeypatch.setattr(joint_exp_groups, "draw_groups", draw)
+    portions: Any = Portions(groups, apart, read)
+    made = joint_exp_groups.draw_side_by_side(mechanism, portions, None, random.Random(1))
+    assert drawn == [not apart, not apart, True]  # nothing is left to read beside the last one
+    assert before == ([0, 1, 2] if apart else [0, 0, 1])
+    bits, sizes = random.Random(1), groups.n[:2]
+    quiet: Any = Portions(groups, apart, lambda _: None)
+    expected = [draw_groups(mechanism, some, sizes, bits) for _, some in quiet.portions()]
+    assert made.answers == [answer for answers in expected for answer in answers]
+
+
+def test_an_error_of_a_draw_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("broken")
+
+    monkeypatch.setattr(joint_exp_groups, "draw_groups", broken)
+    groups: Any = Portions(grouped([[1]] * 6, 9), False, lambda _: None)
+    mechanism = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0))
+    with pytest.raises(KeyError, match="broken"):
+        joint_exp_groups.draw_side_by_side(mechanism, groups, None, random.Random(1))
 
 
 @pytest.mark.parametrize(("count", "found"), [(0, 0), (1, 1), (5, 5), (32, 32), (5000, 32)])

@@ -1,7 +1,7 @@
 """Tests that can fail: each broken copy of JointExp is caught by the check meant for it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -129,18 +129,18 @@ def forget_the_tie(patch: Patch) -> None:
 def half_open_the_wrong_way(patch: Patch) -> None:
     """An answer that equals a record counts as lying before all of its ties."""
 
-    def utility(law: JointExpLaw, answer: Sequence[int]) -> float:
-        geometry: Geometry = law.geometry
-        path, cost = 0, 0
-        for k, step in enumerate(answer):
-            row = law.strip.row(k, law.geometry.length)
-            low = geometry.start - 1 + int(np.searchsorted(row, step, side="left"))
-            if not geometry.start <= low < geometry.start + geometry.length:
-                return -math.inf
-            path, cost = low, cost + abs(low - path)
-        return -float(cost + law.axes.end.cost(path, len(answer)))
+    def costs(law: JointExpLaw, answers: Any) -> Iterator[Any]:
+        geometry, end = law.geometry, law.axes.end
+        path, cost = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers))
+        yield cost + end.cost(path, 0)
+        for k, steps in enumerate(answers.T):
+            low = geometry.start - 1 + law.strip.row(k, geometry.length).searchsorted(steps)
+            cost += np.abs(low - path)
+            cost[(low < geometry.start) | (low >= geometry.start + geometry.length)] = math.inf
+            path = low
+            yield cost + end.cost(path, k + 1)
 
-    patch.setattr(JointExpLaw, "_utility", utility)
+    patch.setattr(JointExpLaw, "_costs", costs)
 
 
 def powers_in_place_of_multisets(patch: Patch) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import dpquantiles as dpq
 from dpquantiles import privacy
 from dpquantiles.grid import Grid, default_grid
-from dpquantiles.kinds import BY_NAME, INTEGER, Kind
+from dpquantiles.kinds import BY_NAME, INTEGER, REAL, Kind
 from dpquantiles.mechanisms import MECHANISMS, registry
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
@@ -114,6 +114,18 @@ def test_a_default_grid_is_taken_for_what_it_is(kind: Kind) -> None:
     assert tables.grid_name(grid) == ("integers" if kind.integral else "float")
     where = reference("smooth", 100, grid).words
     assert ("whole numbers from 0 to" if kind.integral else "all floating-point numbers") in where
+
+
+def test_families_with_one_stated_fact_are_taken_for_those_without_any() -> None:
+    """A mechanism finds the rest there, and does not on a single grid."""
+    names = {
+        "float": [default_grid(REAL, (0.0, 5.0)), default_grid(REAL, None, 0.01)],
+        "integers": [default_grid(INTEGER, (0, 10**6)), default_grid(INTEGER, None, 10)],
+        "coarse": [default_grid(INTEGER, (0, 100))],  # trees reach every point there
+        "fine": [default_grid(REAL, (0.0, 5000.0), 0.01)],
+    }
+    for name, grids in names.items():
+        assert [tables.grid_name(grid) for grid in grids] == [name] * len(grids)
 
 
 def test_bounds_of_whole_numbers_are_not_taken_for_those_of_the_type() -> None:

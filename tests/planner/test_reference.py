@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpquantiles as dpq
-from dpquantiles.grid import Grid
+from dpquantiles.grid import Grid, default_grid
+from dpquantiles.kinds import INTEGER, REAL, Kind
 from dpquantiles.planner import reference as references
 from dpquantiles.planner.reference import MOST_RECORDS, MOST_SEARCHED, SHAPES, reference
 
@@ -90,6 +91,21 @@ def test_spread_is_a_fraction_or_a_pair_of_values() -> None:
             reference("even", 1000, grid, wrong)
     with pytest.raises(TypeError, match=r"^spread must "):
         reference("even", 1000, grid, "wide")
+
+
+@pytest.mark.parametrize(("kind", "width"), [(REAL, 0.01), (INTEGER, 10)])
+def test_with_a_resolution_alone_records_are_its_first_multiples(kind: Kind, width: float) -> None:
+    """Nobody has said where values lie, so they are not spread over all that a type can hold."""
+    grid = default_grid(kind, None, width)
+    view, index = reference("even", 1000, grid), np.array([0, 999])
+    assert f"the first 94,652 multiples of {width}" in view.words
+    low, high = grid.decode(view.order_statistics(index))
+    assert 0 <= low < high <= 94_652 * width
+    assert references.extent(grid, None) is None
+    rounded = reference("rounded", 1000, grid)
+    numbers = np.array(grid.decode(np.unique(rounded.order_statistics(np.arange(1000)))))
+    assert len(numbers) == 80
+    assert (np.abs(numbers / (1000 * width) - np.rint(numbers / (1000 * width))) < 1e-9).all()
 
 
 def test_huge_references_cost_nothing() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.present import pictures
-from dpquantiles.present.chart import CHARACTER, LINE_HEIGHT, WIDTH
+from dpquantiles.present.chart import CHARACTER, LINE_HEIGHT, NARROW, WIDTH
 from tests.present.releases import EVERY_TYPE, release, with_intervals
 
 mpl.use("Agg")
@@ -60,15 +60,19 @@ RESULTS: dict[str, Any] = {
         **{"another_column_with_a_long_name": [MOMENT, MOMENT + DAY / 2, MOMENT + DAY]},
         **{"yet_another_column_with_such_a_name": [-(2**62) - 1, 0, 2**62 + 1]},
     ),
+    "long labels": release([100_000, 700_000], "int"),
     "an absurd answer": release([-7_827_190, 1, 2, 3, 4, 5, 6, 7, 8], "int"),
     "an absurd group": groups(9, (0.5,), values=tuple((v,) for v in [*range(8), 10**15])),
     "at an edge": described(pay=[123_456_789, 123_456_789, 987_654_321]),
 }
 
 
+@pytest.mark.parametrize("room", [NARROW, WIDTH])
 @pytest.mark.parametrize("name", RESULTS)
-def test_labels_stay_in_the_picture_and_keep_apart(name: str) -> None:
-    root = ElementTree.fromstring(RESULTS[name].to_svg())
+def test_labels_stay_in_the_picture_and_keep_apart(name: str, room: int) -> None:
+    drawn = pictures.element(RESULTS[name], room)
+    assert drawn.attrib["width"] == str(room)
+    root = ElementTree.fromstring(ElementTree.tostring(drawn))
     boxes = []
     for text in root.iter(f"{SVG}text"):
         words = text.text or ""
@@ -76,13 +80,23 @@ def test_labels_stay_in_the_picture_and_keep_apart(name: str) -> None:
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
         left = x - {"start": 0, "middle": width / 2, "end": width}[text.attrib["text-anchor"]]
         assert left >= -1, words
-        assert left + width <= WIDTH + 1, words
+        assert left + width <= room + 1, words
         assert y <= float(root.attrib["height"])
         boxes.append((left, left + width, y, words))
     for k, (left, right, y, words) in enumerate(boxes):
         for other_left, other_right, other_y, other in boxes[k + 1 :]:
             beside = right <= other_left or other_right <= left
             assert beside or abs(y - other_y) >= LINE_HEIGHT - 2, (words, other)
+
+
+@pytest.mark.parametrize("room", [NARROW, WIDTH])
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_tick_below_has_its_label(name: str, room: int) -> None:
+    drawn = pictures.element(RESULTS[name], room)
+    ends = [(float(line.attrib["y1"]), float(line.attrib["y2"])) for line in drawn.iter("line")]
+    ticks = [top + 17 for top, bottom in ends if bottom - top == 4]
+    labels = [float(text.attrib["y"]) for text in drawn.iter("text")]
+    assert len(ticks) == sum(label in ticks for label in labels)
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dpquantiles.present.releases import markdown
 from dpquantiles.present.report import Remains, _suspected, page
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from dpquantiles.results import GroupedRelease, Release
@@ -137,13 +138,42 @@ def test_the_ledger_is_shown_as_it_stands() -> None:
     assert "<2026>" not in written
 
 
+def test_intervals_of_groups_stand_below_their_answers() -> None:
+    parts = [with_intervals([10, 20, 30]), with_intervals([40, 50, 60])]
+    shown = GroupedRelease(
+        by=("town",),
+        keys=(("Kent",), ("Ely",)),
+        key_types=("str",),
+        values=tuple(part.values for part in parts),
+        q=parts[0].q,
+        guarantee=PureDP(epsilon=1.0),
+        mechanism="joint_exp",
+        type="int",
+        ranks=tuple(part.ranks for part in parts if part.ranks is not None),
+    )
+    read_out = " ".join(read(page(shown)).text.split())
+    ends = [[f"{low} to {high}" for low, high in part.interval()] for part in parts]
+    assert len({end for some in ends for end in some}) == 6
+    for town, part, under in zip(("Kent", "Ely"), parts, ends, strict=True):
+        cells = (f"{v} {end}" for v, end in zip(part.values, under, strict=True))
+        assert f"{town} {' '.join(cells)}" in read_out
+    assert "at least 95%" in read_out
+    assert "to_frame" not in read_out
+    assert "to_frame() and in" in markdown(shown).replace(",", "")
+
+
 PROBE = """<iframe id="f" style="width:{width}px;height:900px" srcdoc="{page}"></iframe><script>
 f.onload = () => {{
   const root = f.contentDocument.documentElement
   const style = f.contentWindow.getComputedStyle(f.contentDocument.body)
   const pre = f.contentDocument.querySelectorAll("details")
   pre.forEach((one) => {{ one.open = true }})
-  document.title = [root.scrollWidth, style.color, style.backgroundColor].join("|")
+  const shown = [...f.contentDocument.querySelectorAll(".answers > svg")].filter(
+    (one) => one.getBoundingClientRect().width > 0)
+  const scale = shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width
+  const letters = scale * parseFloat(f.contentWindow.getComputedStyle(shown[0]).fontSize)
+  document.title = [root.scrollWidth, style.color, style.backgroundColor, shown.length, letters]
+    .join("|")
 }}</script>"""
 
 
@@ -171,12 +201,14 @@ def test_a_browser_shows_it_on_phones_and_in_the_dark(
         timeout=60,
         check=True,
     )
-    found = re.search(r"<title>(\d+)\|(.*?)\|(.*?)</title>", done.stdout.decode())
+    found = re.search(r"<title>(\d+)\|(.*?)\|(.*?)\|(\d+)\|(.*?)</title>", done.stdout.decode())
     assert found
     assert int(found[1]) <= width
     ink, paper = lightness(found[2]), lightness(found[3])
     assert (ink > paper) is dark
     assert abs(ink - paper) > 450
+    assert found[4] == "1"  # one picture, in letters that can be read
+    assert float(found[5]) > 10.5
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_a_line_for_each_account(ledger: Ledger) -> None:
         "  pay       record        3      4          0   ▃▃▃▃▃▃▃▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅█",
         "  survey    record        1    0.5        3.5                  ▂▂▂▂▂▂▂▂▂",
         "",
-        "Pictures: from 2026-01-01 22:00 to 2026-01-04 22:00 UTC; a full block is the",
-        "whole budget.",
+        "The bars show what was spent from 2026-01-01 22:00 to 2026-01-04 22:00 UTC; a",
+        "full block is the whole budget.",
     ]
 
 

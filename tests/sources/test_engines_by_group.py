@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+import weakref
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ import dpquantiles as dpq
 from dpquantiles.kinds import REAL
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources import units
-from dpquantiles.sources.engine import CODE, engine_of
+from dpquantiles.sources.engine import CODE, TOGETHER, Engine, engine_of
 from dpquantiles.sources.group_scans import VALUE, EngineGroups
 from dpquantiles.sources.tables import open_table
 from tests.sources.origins import LAZY, SLOW, make
@@ -109,6 +110,7 @@ def mixed_in_memory(options: str) -> dpq.GroupedRelease:
     return ask(table, **json.loads(options))
 
 
+@pytest.mark.usefixtures("shared_passes")
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("engine", LAZY)
@@ -128,6 +130,46 @@ def test_groups_in_several_portions_are_those_of_the_array(
     for way in ways:
         options = {**asked, **way}
         assert ask(lazy, **options) == mixed_in_memory(json.dumps(options))
+
+
+def test_fetched_rows_are_gone_before_the_next_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = np.arange(90) // 9
+    table = open_table(pl.LazyFrame({CODE: codes, VALUE: codes * 1.0}))
+    engine, original = engine_of(table), Engine.collected
+    fetched: list[weakref.ref[Any]] = []
+    held = []
+
+    def collected(self: Engine, frame: Any) -> Any:
+        held.append(sum(rows() is not None for rows in fetched))
+        rows = original(self, frame)
+        fetched.append(weakref.ref(rows))
+        return rows
+
+    monkeypatch.setattr(Engine, "collected", collected)
+    runs = [range(place, place + 1) for place in range(10)]
+    found = [set(rows[CODE]) for rows in engine.portions(table.frame, runs)]
+    assert found == [{place} for place in range(10)]
+    assert held == [0] * -(-10 // TOGETHER)
+
+
+@pytest.mark.parametrize("unordered", [0, 100])
+def test_portions_of_duckdb_are_the_same_whether_it_orders_rows_or_not(
+    unordered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    from dpquantiles.sources import duckdb as engines
+
+    monkeypatch.setattr(engines, "UNORDERED", unordered)
+    query = f"SELECT (i * 7 % 30)::INT AS {CODE}, i / 2.0 AS {VALUE} FROM range(900) t(i)"
+    table, runs = (
+        open_table(duckdb.connect().sql(query)),
+        [range(k, k + 3) for k in range(0, 30, 3)],
+    )
+    found = list(engine_of(table).portions(table.frame, runs))
+    assert [len(rows) for rows in found] == [90] * 10
+    for run, rows in zip(runs, found, strict=True):
+        expected = sorted((i * 7 % 30, i / 2) for i in range(900) if i * 7 % 30 in run)
+        assert sorted(rows.select(CODE, VALUE).rows()) == expected
 
 
 def test_a_row_of_another_group_is_a_contradiction() -> None:

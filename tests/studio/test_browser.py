@@ -123,6 +123,11 @@ def test_from_start_to_a_downloaded_report(page: Page, place: Path, tmp_path: Pa
     page.get_by_role("button", name="Release, and spend epsilon = 0.5").click()
     expect(page.get_by_role("heading", name="Released")).to_be_visible()
     assert charges(place) == before + 1
+    pictures = page.locator(".answers > svg")
+    for width, class_ in ((390, "narrow"), (1280, "wide")):
+        page.set_viewport_size({"width": width, "height": 900})
+        shown = [one for one in pictures.all() if one.is_visible()]
+        assert [one.get_attribute("class") for one in shown] == [class_]
     files = {}
     for name in ("Report (HTML)", "Table (CSV)", "All of it (JSON)", "Picture (SVG)"):
         with page.expect_download() as download:

@@ -35,8 +35,9 @@ PARTS = 4
 
 LEAST_DRAWS = 8
 
-HALVINGS = 100
-"""How often a search for a bound halves its range."""
+NEGLIGIBLE = 50
+"""Probabilities are left out of a tail when all of them are less than exp(-NEGLIGIBLE) each, over
+the first: the digits of the sum do not show them."""
 
 
 class Evidence(NamedTuple):
@@ -112,9 +113,8 @@ def _chosen(counts: Ints, trials: int, delta: float, risk: float) -> tuple[float
 
 def lower(hits: int, trials: int, risk: float) -> float:
     """A number that the probability exceeds, with confidence 1 - risk."""
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS if hits else 0):
-        middle = (low + high) / 2
+    low, high = 0.0, 1.0 if hits else 0.0
+    while low < (middle := (low + high) / 2) < high:  # until no number lies between them
         low, high = (middle, high) if tail(hits, trials, middle) <= risk else (low, middle)
     return low
 
@@ -134,7 +134,9 @@ def tail(hits: int, trials: int, p: float) -> float:
         return 1.0 - tail(trials - hits + 1, trials, 1.0 - p)
     ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
     first = math.exp(ways + hits * math.log(p) + (trials - hits) * math.log1p(-p))
-    more = np.arange(hits, trials)
+    # Ratio i is at most exp(-i / (trials - hits)), so the product of the first i is small.
+    few = math.isqrt(2 * NEGLIGIBLE * (trials - hits)) + 2
+    more = np.arange(hits, min(trials, hits + few))
     ratios = (trials - more) / (more + 1) * (p / (1.0 - p))  # each probability over the one before
     return first * (1.0 + float(np.cumprod(ratios).sum()))
 

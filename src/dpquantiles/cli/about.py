@@ -254,8 +254,7 @@ def audit(
 ) -> None:
     """Check the privacy claims of the installed package; exit code 1 if one does not hold.
 
-    Checks exact probabilities on all neighbors of small data sets, sums of budgets, many releases
-    of two neighboring data sets side by side, and hostile records.
+    Checks exact probabilities, sums of budgets, repeated releases, and hostile records.
 
     Example: dpquantiles audit -m joint_exp
     """

@@ -38,7 +38,7 @@ def _report(job: Job, forecast: Forecast) -> str:
         "Reads": f"{job.data}{f' ({amount})' if amount else ''}",
         "Column": f"{job.columns[0]}: {column.source.kind.name if column else UNKNOWN_TYPE}",
         "Scans": "one in memory, or two by an engine; more only where values crowd together",
-        "Draws": f"{count} quantile{'s' if count > 1 else ''} by {job.mechanism}",
+        "Answers": f"{_counted(count, 'quantile')}; mechanism: {job.mechanism}",
         "Costs": words.guarantee(job.promise()),
         "Missing": _missing(job, column),
     }

@@ -29,6 +29,7 @@ Epsilon = Annotated[
         "--epsilon -e",
         "NUMBER",
         "The budget of each data set, for all its releases together; smaller is more private.",
+        options.PRIVACY,
     ),
 ]
 Plot = Annotated[
@@ -85,8 +86,7 @@ def show(file: File, plot: Plot = None) -> None:
 def verify(file: File, head: Head = None) -> None:
     """Check that no entry was changed; exit code 1 if one was.
 
-    Keep the hash that this prints somewhere else. Later, --head with that hash proves that no
-    earlier entry was changed.
+    Keep the printed hash somewhere else; later, --head proves that no earlier entry was changed.
     """
     try:
         books = inspection.verify(file, head)

@@ -124,13 +124,13 @@ Resolution = Annotated[
         "--resolution", "STEP", "The step between possible answers, such as 0.5 or 7d.", ANSWERS
     ),
 ]
+TYPES = "The column's type: int, float, bool, decimal, date, datetime or timedelta."
 Type = Annotated[
     str | None,
     option(
         "--type",
         "NAME",
-        "The column's type: int, float, bool, decimal, date, datetime or timedelta. By default "
-        "it is inferred from the file. It is treated as public.",
+        f"{TYPES} By default it is inferred from the file. It is treated as public.",
         DATA,
         BY_NAME,
     ),

@@ -9,6 +9,7 @@ from dpquantiles.cli import options, screen
 from dpquantiles.cli.options import option
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import Grid
+from dpquantiles.kinds import BY_NAME
 from dpquantiles.planner.choice import AUTO
 from dpquantiles.planner.costs import READING
 from dpquantiles.planner.needs import epsilon_for
@@ -26,6 +27,16 @@ Size = Annotated[
         "The number of records, such as 10000 or 1e6. With groups, the records of one group; with "
         "units, the number of units times the rows used of each.",
         options.DATA,
+    ),
+]
+Type = Annotated[
+    str | None,
+    option(
+        "--type",
+        "NAME",
+        f"{options.TYPES} By default it is that of --bounds, and float without them.",
+        options.DATA,
+        BY_NAME,
     ),
 ]
 Data = Annotated[
@@ -96,7 +107,7 @@ def plan(
     value_error: ErrorInValues = None,
     bounds: options.Bounds = None,
     resolution: options.Resolution = None,
-    type: options.Type = None,
+    type: Type = None,
     neighbors: options.NeighborsName = "swap",
     data: Data = "even",
     spread: Spread = None,

@@ -6,11 +6,11 @@ It is exact: `encode(decode(i)) == i` for every step i.
 """
 
 from dpquantiles.grid.families import family_of
-from dpquantiles.grid.family import GridFamily, finest
+from dpquantiles.grid.family import GridFamily, decimal_base, finest
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import Multiples, Singles
 from dpquantiles.grid.protocol import Grid
-from dpquantiles.grid.ruler import EveryStep, Ruler, decimal, open_base, ruler_of
+from dpquantiles.grid.ruler import EveryStep, Ruler, ruler_of
 from dpquantiles.grid.typed import (
     TypedGrid,
     default_grid,
@@ -18,7 +18,7 @@ from dpquantiles.grid.typed import (
     precision_notes,
     require_grid,
 )
-from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid
+from dpquantiles.grid.uniform import FINEST, MOST_STEPS, UniformGrid, decimal, nearest
 
 __all__ = [
     "FINEST",
@@ -33,10 +33,11 @@ __all__ = [
     "TypedGrid",
     "UniformGrid",
     "decimal",
+    "decimal_base",
     "default_grid",
     "family_of",
     "finest",
-    "open_base",
+    "nearest",
     "precision",
     "precision_notes",
     "require_grid",

@@ -6,7 +6,8 @@
     weights   weight(range) times weight(step), formulas beside the code, tuned on real columns
 
 Bounds and a resolution narrow a family: bounds to themselves and the ranges inside them, a
-resolution to that step alone. The two together leave one grid. Everything is public.
+resolution to that step and usual steps that are multiples of it, because records are often rounded
+more than anybody knows. The two together leave one grid. Everything is public.
 """
 
 import math
@@ -152,18 +153,18 @@ def _steps(base: FloatGrid | UniformGrid, one: Range) -> Iterator[Step]:
         octave = 0 if kind.integral else math.ceil(math.log2(largest) / SHARED) * SHARED
         least = Fraction(1) if kind.integral else Fraction(2) ** (octave - SHARED - FINE)
     yield Step(least, 1.0 if kind.integral else UNROUNDED)
-    if isinstance(base, UniformGrid) and base.step is not None:
-        return
+    stated = isinstance(base, UniformGrid) and base.step is not None
     span = one.high - one.low
-    for step in _round_steps(kind, least):
+    for step in _round_steps(kind, least, stated):
         if FEWEST <= _whole(span, step.width) <= MOST:
             yield step
 
 
 @lru_cache(maxsize=64)
-def _round_steps(kind: Kind, least: Fraction) -> tuple[Step, ...]:
-    """The usual steps that are at least two points of the finest grid apart."""
-    return tuple(step for step in _usual_steps(kind) if step.width >= 2 * least)
+def _round_steps(kind: Kind, least: Fraction, multiples: bool) -> tuple[Step, ...]:
+    """The usual steps that are at least two points of the finest grid apart, or its multiples."""
+    usual = (step for step in _usual_steps(kind) if step.width >= 2 * least)
+    return tuple(step for step in usual if not multiples or step.width % least == 0)
 
 
 def _usual_steps(kind: Kind) -> Iterator[Step]:

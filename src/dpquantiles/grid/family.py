@@ -40,6 +40,9 @@ farther, and records there count as the nearest of them."""
 PLENTY, COARSE = 128, 0.5
 """Members with fewer points than PLENTY count less, by this power per answer."""
 
+FEW = 2**12
+"""Among so few points, trees reach every one with few cuts."""
+
 
 @dataclass(frozen=True)
 class GridFamily:
@@ -70,13 +73,26 @@ class GridFamily:
         """How many points the finest grid has."""
         return self.base.size
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether nobody has said where values lie, and the type has no limits."""
+        if isinstance(self.base, FloatGrid):
+            return self.base.unbounded
+        return self.base.step is not None and self.kind.limits is None
+
     def encode(self, numbers: NDArray[Any]) -> Ints:
         """The step of the finest grid nearest to each number."""
         return self.base.encode(numbers)
 
     def decode(self, steps: Ints) -> list[Any]:
-        """The value of each step of the finest grid."""
-        return self.base.decode(steps)
+        """The value of each step of the finest grid.
+
+        Where nobody stated a step, the grid's own means nothing, and the shortest number is it.
+        """
+        base = self.base
+        if isinstance(base, UniformGrid) and base.step is None and not self.kind.integral:
+            return self.kind.values(base.shortest(steps))
+        return base.decode(steps)
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
@@ -154,6 +170,13 @@ class GridFamily:
         if width is None:
             side = np.where(np.abs(numbers) <= LARGEST, side, 0)
         return np.asarray(2 * nearest + 1 + side)
+
+
+def decimal_base(grid: Grid) -> FloatGrid | UniformGrid | None:
+    """The finest grid of a family, if trees look there for the numbers that people write."""
+    if not isinstance(grid, GridFamily) or grid.kind.limits is not None or grid.size <= FEW:
+        return None
+    return grid.base
 
 
 def finest(grid: Grid) -> Grid:

@@ -1,27 +1,26 @@
-"""Rulers: how trees divide grids, above all those that nobody has bounded.
+"""Rulers: how trees divide grids, above all families, of which not everything has been stated.
 
     blocks    every number of few digits is a block, and so is the gap between two of them
     marks     a block has WIDTH marks, which divide its steps evenly
 
 A tree cuts runs of marks. So a number that people write is told apart from its neighbors after few
 cuts, and data of any usual size are reached with few cuts, while all doubles would need dozens.
-Where there are bounds, every step is a mark. A ruler is public.
+On a single grid, and where a family has few points or its type has limits, every step is a mark.
+A ruler is public.
 """
 
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.grid.family import GridFamily
-from dpquantiles.grid.floating import FloatGrid
+from dpquantiles.grid.family import GridFamily, decimal_base
 from dpquantiles.grid.protocol import Grid
+from dpquantiles.grid.uniform import decimal
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DIGITS = 3
 """Numbers with so many significant digits are blocks, and the halves between those that begin with
@@ -37,8 +36,9 @@ larger ones share a block each."""
 LAST_DECADE = 18
 """64-bit integers end in this decade."""
 
-FREE_REALS, FREE_INTEGERS = 3, 2
-"""So often a tree cuts all numbers without a look at the records, measured on usual columns."""
+FREE_REALS, FREE_OTHERS = 3, 2
+"""So often a tree cuts real numbers without bounds, or others, without a look at the records,
+measured on usual columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,32 +95,23 @@ class EveryStep(Ruler):
 
 def ruler_of(grid: Grid) -> Ruler:
     """The ruler of a grid, which follows from public numbers."""
-    base = open_base(grid)
-    return EveryStep(grid.size) if base is None else _decimal(base)
-
-
-def open_base(grid: Grid) -> FloatGrid | None:
-    """The grid of all numbers, if the grid is a family over it."""
-    base = grid.base if isinstance(grid, GridFamily) else None
-    return base if isinstance(base, FloatGrid) else None
+    if isinstance(grid, GridFamily) and decimal_base(grid) is not None:
+        return _decimal(grid)
+    return EveryStep(grid.size)
 
 
 @lru_cache(maxsize=16)
-def _decimal(base: FloatGrid) -> Ruler:
-    """The ruler over all numbers."""
-    powers = range(LAST_DECADE - DIGITS + 2) if base.integral else POWERS
+def _decimal(family: GridFamily) -> Ruler:
+    """The ruler on which numbers of few digits stand alone."""
+    base, whole = family.base, family.kind.integral
+    powers = range(LAST_DECADE - DIGITS + 2) if whole else POWERS
     heads = np.arange(10 ** (DIGITS - 1), 10**DIGITS)
     above = np.concatenate(
         [decimal(heads, power) for power in powers]
         + [decimal(10 * heads[: heads[0]] + 5, power - 1) for power in powers[1:]]
     )
-    small = np.arange(10 ** (DIGITS - 1)) if base.integral else np.zeros(1)
+    small = np.arange(10 ** (DIGITS - 1)) if whole else np.zeros(1)
     points = base.encode(np.concatenate([-above, -small, small, above]))
     starts = np.unique(np.concatenate([[0], points, points + 1, [base.size]]))
-    free = FREE_INTEGERS if base.integral else FREE_REALS
-    return Ruler(starts, WIDTH, free, math.ceil(math.log(len(starts), 4)) - free)
-
-
-def decimal(numbers: NDArray[Any], power: int) -> Floats:
-    """Whole numbers times a power of ten, as the doubles that print so."""
-    return np.asarray(numbers * 10.0**power if power >= 0 else numbers / 10.0**-power)
+    free = FREE_REALS if family.unbounded and not whole else FREE_OTHERS
+    return Ruler(starts, WIDTH, free, max(0, math.ceil(math.log(len(starts), 4)) - free))

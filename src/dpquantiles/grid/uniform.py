@@ -25,6 +25,9 @@ FINEST = 2**49
 SMALLEST_NORMAL = Fraction(2) ** -1022
 """Below this, doubles lose their relative precision."""
 
+SMALLEST_POWER = -300
+"""Smaller powers of ten do, too."""
+
 
 @dataclass(frozen=True)
 class UniformGrid:
@@ -94,6 +97,25 @@ class UniformGrid:
         """The value of each step."""
         return [self.kind.value(self._number(int(step))) for step in steps]
 
+    @np.errstate(all="ignore")
+    def shortest(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of the real numbers that are rounded to each step, the one that has the fewest digits.
+
+        It lies inside the bounds. So records that are tied on such a number get it back, although
+        it is no multiple of the grid's own width.
+        """
+        points = np.array(self.decode(steps), dtype=np.float64)
+        found, left = points.copy(), np.ones(len(points), dtype=bool)
+        low, high = (float(self.kind.number(end, "bounds")) for end in (self.lower, self.upper))
+        most = math.floor(math.log10(max(abs(low), abs(high))))
+        least = max(SMALLEST_POWER, math.floor(math.log10(self.width)) - 1)
+        for power in range(most, least - 1, -1):
+            number = nearest(points, power) + 0.0  # no negative zero
+            meets = left & (low <= number) & (number <= high) & (self.encode(number) == steps)
+            found[meets] = number[meets]
+            left &= ~meets
+        return found
+
     @property
     def ends(self) -> tuple[Any, Any]:
         """The first and the last value."""
@@ -104,6 +126,16 @@ class UniformGrid:
         """The public parameters as plain values."""
         lower, upper = (self.kind.to_json(v) for v in self.decode(np.array([0, self.size - 1])))
         return {"name": "uniform", "lower": lower, "upper": upper, "points": self.size}
+
+
+def decimal(numbers: NDArray[Any], power: int) -> NDArray[np.float64]:
+    """Whole numbers times a power of ten, as the doubles that print so."""
+    return np.asarray(numbers * 10.0**power if power >= 0 else numbers / 10.0**-power)
+
+
+def nearest(numbers: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    """The nearest multiples of a power of ten."""
+    return decimal(np.rint(decimal(numbers, -power)), power)
 
 
 def _stated_kind(lower: object, upper: object, step: object) -> Kind:

@@ -25,7 +25,7 @@ spent on the sign. The growth follows from the grid and the number of candidates
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -133,10 +133,11 @@ def candidate_steps(grid: Grid, most: int) -> Ints:
         ends = grid.decode(np.array([0, grid.size - 1]))
         largest = max(abs(float(grid.kind.number(end, "bounds"))) for end in ends)
         side = unit * _geometric_distances(min(largest, farthest) / unit, most // 2)
-        steps = grid.encode(np.concatenate([-side, side]))
+        steps = grid.encode(np.concatenate([-side[::-1], side]))
     else:
         steps = np.rint(_geometric_distances(grid.size - 1, most)).astype(np.int64)
-    return np.unique(np.clip([0, *steps, grid.size - 1], 0, grid.size - 1))
+    ascending: Ints = np.clip(np.concatenate([[0], steps, [grid.size - 1]]), 0, grid.size - 1)
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
 
 
 def _geometric_distances(largest: float, count: int) -> Floats:
@@ -169,7 +170,7 @@ class ThresholdWalk:
             return first
         return first + 1 + draws.geometric(bits, self.rate)
 
-    def _screened(self, missing: Ints, bits: Bits) -> list[tuple[int, int]]:
+    def _screened(self, missing: Ints, bits: Bits) -> Iterator[tuple[int, int]]:
         """Positions that survive the first coins of (3), and the number of these coins.
 
         A coin of probability exp(-x) consists of floor(x) coins of probability 1/e and one for the
@@ -177,13 +178,14 @@ class ThresholdWalk:
         are tossed for all positions together, at most as many as floor(x) for each.
         """
         if not len(missing):
-            return []
+            return iter(())
         least = min(float(self.rate) * (1 - 2.0**-40), 1e6)
         units = np.minimum(least * missing, SCREEN).astype(np.int64)
         tossed = bits.getrandbits(SCREEN * len(missing)).to_bytes(SCREEN // 8 * len(missing))
         heads = (np.int64(1) << units) - 1
         survives = np.frombuffer(tossed, dtype=">u4") & heads == heads
-        return [(int(i), int(units[i])) for i in np.flatnonzero(survives)]
+        # With few records most positions survive, and the walk stops at one of the first.
+        return ((int(i), int(units[i])) for i in np.flatnonzero(survives))
 
     def _passes(self, missing: int, units: int, bits: Bits) -> bool:
         """Toss the remaining coins of a survivor."""

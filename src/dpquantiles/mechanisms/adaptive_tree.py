@@ -16,8 +16,8 @@ price are our own.
 
 t is the public number of records divided by `cells`: finer cells would only add noise. Under
 add-remove neighbors without a stated size, a rough private count is bought for it. Cells of a depth
-below l are always cut. Where nobody has stated bounds, cells are runs of the marks of a ruler, on
-which usual and round numbers are reached with few cuts (`grid/ruler.py`).
+below l are always cut. Where bounds and a resolution are not both stated, cells are runs of the
+marks of a ruler, on which usual and round numbers are reached with few cuts (`grid/ruler.py`).
 Proof: `adaptive_tree.md`.
 """
 

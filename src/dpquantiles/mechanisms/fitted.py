@@ -6,8 +6,8 @@ family of grids it is the other way round for some dozens of quantiles: a JointE
 that tied records follow, and a tree does not. A cheap test tells the two kinds of data apart:
 
     lumps     the grid is cut into parts, some thousand per record, and o of them contain records.
-              For few quantiles of very many records, for whole numbers without bounds, and
-              where ties are looked for, every grid point is a part.
+              For few quantiles of very many records, for evenly spaced numbers without
+              bounds, and where ties are looked for, every grid point is a part.
               o + z < n / l,  P[z] proportional to exp(-a |z|),  l = TIED for ties, else LUMP    (1)
 
 Adding or removing a record changes o by at most one, and so does a swap. Far from
@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from dpquantiles.entropy import Bits
-from dpquantiles.grid import MOST_STEPS, Grid, GridFamily, open_base
+from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, GridFamily
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -65,8 +65,8 @@ CROWDED, CROWDED_ROOT = 70, 0.45
 many times the root of the strength."""
 
 WHOLE_CROWDED = 220
-"""RecursiveJointExp needs this much `strength` per quantile among all whole numbers, of which next
-to none are near the records. With less, it loses its way."""
+"""RecursiveJointExp needs this much `strength` per quantile among evenly spaced numbers without
+bounds, of which next to none are near the records. With less, it loses its way."""
 
 TIED_CROWDED, MOST_TIED = 20, 44
 """On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
@@ -148,7 +148,7 @@ class Fitted(Mechanism):
         if len(self.q) <= MOST_JOINT:
             return JointExp
         crowded = strength(size, self.budget) < WHOLE_CROWDED * len(self.q)
-        return None if crowded and _all_whole_numbers(grid) else RecursiveJointExp
+        return None if crowded and _without_end(grid) else RecursiveJointExp
 
     def seeks_ties(self, grid: Grid, size: int) -> bool:
         """Whether tied records, and no other lumps, are looked for: a JointExp finds their step."""
@@ -157,12 +157,12 @@ class Fitted(Mechanism):
     def part_of(self, grid: Grid, size: int) -> int:
         """The length of the parts of (1) in steps.
 
-        Of all whole numbers next to none are near the records, so each is a part. So is each value
-        where ties are looked for.
+        Of evenly spaced numbers without bounds next to none are near the records, so each is a
+        part. So is each value where ties are looked for.
         """
         if self.seeks_ties(grid, size):
             return 1
-        return 1 if _all_whole_numbers(grid) else self.part_length(grid.size, size)
+        return 1 if _without_end(grid) else self.part_length(grid.size, size)
 
     def part_length(self, points: int, size: int) -> int:
         """The same on a grid of so many points: a power of BRANCHING."""
@@ -217,10 +217,11 @@ class Fitted(Mechanism):
         )
 
 
-def _all_whole_numbers(grid: Grid) -> bool:
-    """Whether nobody has bounded whole numbers."""
-    base = open_base(grid)
-    return base is not None and base.integral
+def _without_end(grid: Grid) -> bool:
+    """Whether nobody has bounded numbers that are evenly spaced, such as all whole numbers."""
+    if not isinstance(grid, GridFamily) or not grid.unbounded:
+        return False
+    return grid.kind.integral or not isinstance(grid.base, FloatGrid)
 
 
 def rate_per_record(budget: Guarantee) -> float:

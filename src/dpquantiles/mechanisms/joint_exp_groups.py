@@ -7,8 +7,10 @@ large, or whose masses do not fit in doubles, are drawn one by one, which is fas
 
 import math
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,11 +85,31 @@ def draw_side_by_side(
         drawing = replace(drawing, together=EVIDENCE)
         drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
     answers: list[Answers] = [()] * len(groups)
-    for places, records in groups.portions():
-        drawn = draw_groups(drawing, records, sizes[places], bits)
+    for places, drawn in _portions_drawn(drawing, groups, sizes, bits):
         for place, answer in zip(places.tolist(), drawn, strict=True):
             answers[place] = answer[: len(mechanism.q)]
     return GroupAnswers(answers, sizes.tolist(), drawing.member)
+
+
+def _portions_drawn(
+    mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits
+) -> Iterator[tuple[Ints, list[Answers]]]:
+    """The answers of each portion, drawn in a thread of their own while the next one is read.
+
+    Portions are drawn one after the other, so bits are drawn in the same order as without a thread.
+    Large groups read while they are drawn, so nothing else is read meanwhile.
+    """
+    with ThreadPoolExecutor(1) as aside:
+        pending: tuple[Ints, Future[list[Answers]]] | None = None
+        for places, records in groups.portions():
+            if pending:
+                yield pending[0], pending[1].result()
+            asked = partial(draw_groups, mechanism, records, sizes[places], bits)
+            pending = places, aside.submit(partial(copy_context().run, asked))
+            if records.apart:
+                wait([pending[1]])
+        if pending:
+            yield pending[0], pending[1].result()
 
 
 def draw_member(mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits) -> int:

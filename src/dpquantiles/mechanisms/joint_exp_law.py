@@ -5,7 +5,7 @@ Equation numbers are those of `joint_exp.py` and of the proof `joint_exp.md`.
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -260,23 +260,21 @@ class JointExpLaw:
 
     def log_probability(self, values: Sequence[Any]) -> float:
         """The log probability of exactly these values, in the order of the quantiles."""
-        return self.log_probability_of_steps(
-            steps_of(self.grid, values, len(self.order))[self.order]
-        )
+        steps = steps_of(self.grid, values, len(self.order))[self.order]
+        return float(self.log_probabilities(steps[np.newaxis])[0])
 
-    def log_probability_of_steps(self, answer: Ints) -> float:
-        """The same for steps in the order of ascending quantiles."""
-        if (answer[1:] < answer[:-1]).any():
-            return -math.inf
-        rate, log_floor = self.setting.rate, self.setting.log_floor
+    @np.errstate(all="ignore")
+    def log_probabilities(self, answers: Ints) -> Floats:
+        """Those of many answers: rows of steps, in the order of ascending quantiles."""
         # Answers beyond all records are released as the last point of the grid.
-        last_points = int(np.count_nonzero(answer == self.grid.size - 1))
-        fewest = len(answer) - self.setting.beyond * last_points
-        weights = [
-            np.logaddexp(rate * self._utility(answer[:count]), log_floor)
-            for count in range(fewest, len(answer) + 1)
-        ]
-        return float(np.logaddexp.reduce(weights) - self._log_whole)
+        last_points = np.count_nonzero(answers == self.grid.size - 1, axis=1)
+        fewest = answers.shape[1] - self.setting.beyond * last_points
+        logs = np.full(len(answers), -math.inf)
+        for count, costs in enumerate(self._costs(answers)):
+            weights = np.logaddexp(-self.setting.rate * costs, self.setting.log_floor)
+            np.logaddexp(logs, weights, out=logs, where=fewest <= count)
+        ascending = (answers[:, 1:] >= answers[:, :-1]).all(axis=1)
+        return np.where(ascending, logs - self._log_whole, -math.inf)
 
     @cached_property
     def _log_whole(self) -> float:
@@ -287,23 +285,23 @@ class JointExpLaw:
         """One draw: the values, in the order of the quantiles."""
         return values_in_order(self.grid, self._draw_steps(bits), self.order)
 
-    def _utility(self, answer: Ints) -> float:
-        """(1), or -inf if the path leaves the window; ranks outside it are not needed.
+    def _costs(self, answers: Ints) -> Iterator[Floats]:
+        """Minus (1) of the first 0, 1, 2, ... answers of each row; the others lie beyond all data.
 
-        Answers that are not given lie beyond all records.
+        It is inf where the path leaves the window; ranks outside it are not needed.
         """
-        start, length = self.geometry.start, self.geometry.length
-        path, cost = 0, 0
-        for k, step in enumerate(2 * answer + 1 if self.halves else answer):
+        start, length, end = self.geometry.start, self.geometry.length, self.axes.end
+        path, cost = np.zeros(len(answers), dtype=np.int64), np.zeros(len(answers))
+        yield cost + end.cost(path, 0)
+        for k, steps in enumerate((2 * answers + 1 if self.halves else answers).T):
             row = self.strip.row(k, length)
-            low = start - 1 + int(row.searchsorted(step, side="left"))
-            high = start - 1 + int(row.searchsorted(step, side="right"))
-            if high < start or low > start + length - 1:
-                return -math.inf
-            moved = min(max(path, low), high)
-            cost += abs(moved - path)
+            low = start - 1 + row.searchsorted(steps, side="left")
+            high = start - 1 + row.searchsorted(steps, side="right")
+            moved = np.minimum(np.maximum(path, low), high)
+            cost += np.abs(moved - path)
+            cost[(high < start) | (low > start + length - 1)] = math.inf
             path = moved
-        return -float(cost + self.axes.end.cost(path, len(answer)))
+            yield cost + end.cost(path, k + 1)
 
     @cached_property
     def _ends(self) -> Floats:

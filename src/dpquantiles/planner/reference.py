@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
-from dpquantiles.grid import FloatGrid, Grid, GridFamily, finest
+from dpquantiles.grid import FloatGrid, Grid, GridFamily, UniformGrid, decimal_base, finest
 from dpquantiles.kernels.cells import parts
 
 Ints = NDArray[np.int64]
@@ -48,7 +48,7 @@ UNEVEN, ASIDE = 1 - 1 / 18.7, GOLDEN / 6
 the second part of it: quantiles on round numbers would make a family look too good."""
 
 WHOLE_NUMBERS = round(100_000 * UNEVEN)
-"""Whole numbers without bounds run from zero to this."""
+"""Whole numbers without bounds run from zero to this, and so do multiples of a resolution."""
 
 
 class Piece(NamedTuple):
@@ -278,8 +278,8 @@ def _rounded(grid: Grid, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
 
     If they lie close together and far out, they stay where they are.
     """
-    base = finest(grid)
-    if not isinstance(base, FloatGrid):
+    base = grid if isinstance(grid, FloatGrid) else decimal_base(grid)
+    if base is None:
         return pieces
     numbers = base.numbers(np.array([piece.first for piece in pieces])).astype(np.float64)
     apart = float(np.diff(numbers).min(initial=math.inf))
@@ -297,6 +297,10 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
     if isinstance(spread, (tuple, list)):
         return _between(grid, spread)
     unbounded = not bounded(grid)
+    base = finest(grid)
+    if spread is None and unbounded and isinstance(base, UniformGrid):
+        first, last = grid.encode(np.array([0, float(WHOLE_NUMBERS * base.width)])).tolist()
+        return first, last - first + 1, f"the first {WHOLE_NUMBERS:,} multiples of {base.step}"
     if spread is None and unbounded and grid.kind.integral:
         first, last = (int(step) for step in grid.encode(np.array([0, WHOLE_NUMBERS])))
         return first, last - first + 1, f"the whole numbers from 0 to {WHOLE_NUMBERS:,}"
@@ -320,8 +324,7 @@ def part(grid: Grid, spread: Any) -> tuple[int, int, str]:
 
 def bounded(grid: Grid) -> bool:
     """Whether somebody stated where the grid ends, or its type has few values."""
-    base = finest(grid)
-    return not (isinstance(base, FloatGrid) and base.unbounded)
+    return not (isinstance(grid, FloatGrid | GridFamily) and grid.unbounded)
 
 
 def extent(grid: Grid, spread: Any) -> float | None:

@@ -20,7 +20,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Any
 
-from dpquantiles.grid import FloatGrid, Grid, UniformGrid, family_of, finest
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, decimal_base, family_of, finest
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms.adaptive_tree import COARSE
 
@@ -41,8 +41,9 @@ UNIFORM = {"coarse": 7, "middle": 10, "fine": 38}
 """Grids of two to this many points. Up to about 2**10, a tree has a leaf for every point."""
 
 FAMILIES = {"float": REAL, "integers": INTEGER}
-"""Families of grids without bounds, on which rounded records are measured too. On "integers",
-hardly any of the points are near the records."""
+"""Families of grids about which nothing is stated, on which rounded records are measured too. On
+"integers", hardly any of the points are near the records. They stand for families with bounds or a
+resolution, too."""
 
 GRIDS = (*UNIFORM, *FAMILIES)
 
@@ -77,8 +78,8 @@ def table() -> dict[str, Any]:
 def grid_name(grid: Grid) -> str:
     """The name under which a grid is looked up in the table."""
     base = finest(grid)
-    if isinstance(base, FloatGrid) and base.unbounded:
-        return "integers" if base.integral else "float"
+    if decimal_base(grid) is not None or (isinstance(base, FloatGrid) and base.unbounded):
+        return "integers" if grid.kind.integral else "float"
     return [name for name, points in FROM.items() if points <= grid.size][-1]
 
 

@@ -12,20 +12,17 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from dpquantiles.present.ticks import Tick, position, share, ticks
 
-WIDTH, PLOT_HEIGHT, RIGHT = 440, 178, 16
-"""The width of a picture, the height of the area for curves, and the room to the right of it."""
+WIDTH, NARROW, PLOT_HEIGHT, RIGHT = 440, 300, 178, 16
+"""The width of a picture, also on phones, the height of its plot, and the room to the right."""
 
 CHARACTER, LINE_HEIGHT = 6.3, 14
 """The approximate size of a character of a label."""
 
-LINE = int((WIDTH - 16) / CHARACTER)
-"""The most characters of a line of text below the plot."""
-
 LONGEST_NAME = 36
 """The most characters of a name in a picture; longer ones end in dots."""
 
-LONGEST_ROW = 24
-"""The same for the name of a row, which takes room from the plot."""
+ROW_SHARE = 18
+"""The name of a row, which takes room from the plot, has a character for so many pixels of it."""
 
 COLORS = ("#3d85e0", "#e0872b", "#2f9e6b", "#b65fcf", "#d1495b", "#8a8d91")
 
@@ -48,13 +45,16 @@ class Axis(NamedTuple):
         return cls(marks, min(places), max(places), title)
 
     @classmethod
-    def fitting(cls, values: Sequence[Any], up: "Axis", title: str = "") -> "Axis":
+    def fitting(
+        cls, values: Sequence[Any], up: "Axis", title: str = "", width: int = WIDTH
+    ) -> "Axis":
         """A linear axis below another one, with as many labels as have room beside each other."""
         left = margin(up)
+        room = width - RIGHT - left
         for most in range(6, 0, -1):
             axis = cls.linear(values, most, title)
             ends = [
-                _extent(left + axis.share(tick.position) * (WIDTH - RIGHT - left), tick.label)
+                _extent(left + axis.share(tick.position) * room, tick.label, width)
                 for tick in axis.ticks
             ]
             if all(end + CHARACTER < start for (_, end), (start, _) in pairwise(ends)):
@@ -62,9 +62,9 @@ class Axis(NamedTuple):
         return axis._replace(ticks=axis.ticks[:1])
 
     @classmethod
-    def rows(cls, names: Sequence[str]) -> "Axis":
+    def rows(cls, names: Sequence[str], width: int = WIDTH) -> "Axis":
         """An axis with a label for every row, from the bottom to the top; a row is one high."""
-        marks = [Tick(k, short(name, LONGEST_ROW)) for k, name in enumerate(names)]
+        marks = [Tick(k, short(name, width // ROW_SHARE)) for k, name in enumerate(names)]
         return cls(marks, -0.5, max(len(names), 1) - 0.5, place=float)
 
     @classmethod
@@ -93,12 +93,17 @@ def short(name: str, most: int = LONGEST_NAME) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
+def line_length(width: int = WIDTH) -> int:
+    """The most characters of a line of text above or below the plot."""
+    return int((width - 16) / CHARACTER)
+
+
 def margin(up: Axis) -> float:
     """The room for the labels of an axis on the left."""
     return 18 + CHARACTER * max((len(tick.label) for tick in up.ticks), default=0)
 
 
-def _extent(x: float, label: str, width: float = WIDTH) -> tuple[float, float]:
+def _extent(x: float, label: str, width: float) -> tuple[float, float]:
     """Where a label below a place starts and ends, moved so that it stays in the picture."""
     half = CHARACTER * len(label) / 2
     middle = max(half, min(x, width - half))

@@ -32,7 +32,7 @@ FAR = 300
 """An answer that is this many times the middle half of the answers away is drawn at the edge."""
 
 LONGEST_LABEL = 18
-"""The most characters of a label in a description, so that two of them fit into a row."""
+"""The most characters of a label in a description; fewer if two of them do not fit into a row."""
 
 INSET = 8
 """The room between the outermost dots and the sides of the plot."""
@@ -78,6 +78,7 @@ class Picture(NamedTuple):
     heading: str = ""
     caption: str = ""
     dot: float = 3.2
+    width: int = chart.WIDTH
     unit: float | None = None
     """For Matplotlib, what one step of its own axis is: a number, or a day; None for no such."""
 
@@ -85,11 +86,13 @@ class Picture(NamedTuple):
 Drawn = Release | GroupedRelease | Description
 
 
-def picture(result: Drawn) -> Picture:
+def picture(result: Drawn, width: int = chart.WIDTH) -> Picture:
     """The picture of a result."""
     if isinstance(result, Release):
-        return _distribution(result)
-    return _groups(result) if isinstance(result, GroupedRelease) else _description(result)
+        return _distribution(result, width)
+    if isinstance(result, GroupedRelease):
+        return _groups(result, width)
+    return _description(result, width)
 
 
 def svg(result: Drawn) -> str:
@@ -97,9 +100,9 @@ def svg(result: Drawn) -> str:
     return drawn(picture(result)).svg()
 
 
-def element(result: Drawn) -> Element:
+def element(result: Drawn, width: int = chart.WIDTH) -> Element:
     """The picture of a result as a part of a page."""
-    return drawn(picture(result)).root
+    return drawn(picture(result, width)).root
 
 
 def drawn(shown: Picture) -> Chart:
@@ -108,10 +111,11 @@ def drawn(shown: Picture) -> Chart:
         shown.name,
         shown.across,
         shown.up,
+        width=shown.width,
         height=shown.height,
         inset=INSET,
         heading=shown.heading,
-        caption=textwrap.wrap(shown.caption, chart.LINE),
+        caption=textwrap.wrap(shown.caption, chart.line_length(shown.width)),
     )
     for mark in shown.marks:
         places = [drawing.at(place) for place in mark.places]
@@ -143,10 +147,10 @@ def _unit(values: Sequence[Any]) -> float | None:
     return 1 if plain else None
 
 
-def _distribution(release: Release) -> Picture:
+def _distribution(release: Release, width: int) -> Picture:
     """The share of records up to each value, in steps from answer to answer."""
     near = _near([*release.values, *_near_ends(release)], release.values)
-    across = Axis.fitting(near or [0], SHARES, _title(release))
+    across = Axis.fitting(near or [0], SHARES, _title(release), width)
     answers = sorted(zip(release.q, _inside(across, release.values), strict=True))
     dots = [(place, q) for q, place in answers]
     corners = [(place, low) for (_, low), (place, _) in pairwise(dots)]
@@ -163,6 +167,7 @@ def _distribution(release: Release) -> Picture:
         heading="Share of records up to each value",
         caption=" ".join([*_interval_caption(release.ranks), *_far_caption(release.values)]),
         dot=3.2 if len(dots) <= MANY_DOTS else 1.6,
+        width=width,
         unit=_unit(release.values),
     )
 
@@ -259,19 +264,22 @@ class Row(NamedTuple):
         return f"Quantiles, {'; '.join(parts)}."
 
 
-def _groups(release: GroupedRelease) -> Picture:
+def _groups(release: GroupedRelease, width: int) -> Picture:
     """A row for each group, on one axis, with the highest median at the top."""
     row = Row.of(release.q)
     by = row.low if row.middle is None else row.middle
     rows = sorted(range(len(release)), key=lambda k: position(release.values[k][by]))
     half, hidden = MOST_GROUPS // 2, len(rows) - MOST_GROUPS
     shown = rows if hidden <= 0 else [*rows[:half], None, *rows[-half:]]
-    up = Axis.rows(["…" if k is None else ", ".join(map(exact, release.keys[k])) for k in shown])
+    up = Axis.rows(
+        ["…" if k is None else ", ".join(map(exact, release.keys[k])) for k in shown], width
+    )
     heights = {k: height for height, k in enumerate(shown) if k is not None}
     values = [value for k in heights for value in release.values[k]]
     bars = _group_intervals(release, heights)
     ends = [end for _, interval in bars for end in interval if end is not None]
-    across = Axis.fitting(_near([*values, *ends], values) or [0], up, _title(release))
+    near = _near([*values, *ends], values) or [0]
+    across = Axis.fitting(near, up, _title(release), width)
     left_out = f" {hidden:,} groups in the middle are left out." if hidden > 0 else ""
     return Picture(
         heading(release),
@@ -286,7 +294,7 @@ def _groups(release: GroupedRelease) -> Picture:
             ),
         ],
         height=max(1, len(shown)) * GROUP_HEIGHT,
-        heading=chart.short(heading(release), chart.LINE),
+        heading=chart.short(heading(release), chart.line_length(width)),
         caption=" ".join(
             [
                 row.legend(release.q) + left_out,
@@ -294,6 +302,7 @@ def _groups(release: GroupedRelease) -> Picture:
                 *_far_caption(values),
             ]
         ),
+        width=width,
         unit=_unit(values),
     )
 
@@ -313,17 +322,20 @@ def _inside(across: Axis, values: Sequence[Any]) -> list[float]:
     return [min(max(position(value), across.low), across.high) for value in values]
 
 
-def _description(description: Description) -> Picture:
-    """A row for each column, from the top, each on a scale of its own with labels."""
+def _description(description: Description, width: int) -> Picture:
+    """A row for each column, from the top, each on its own scale with labels."""
     row, marks = Row.of(description.q), list[Mark]()
     names = list(reversed(list(description)))
+    up = Axis.rows(names, width)
+    room = width - chart.RIGHT - chart.margin(up) - 2 * INSET
+    most = min(LONGEST_LABEL, int(room / 2 / chart.CHARACTER))
     for height, name in enumerate(names):
         values = description[name].values
         spots = [position(value) for value in values]
         ends = (spots[row.first], spots[row.last])
         places = [share(spot, *ends) for spot in spots]
         marks += row.marks(places, height)
-        written = _brief(values)
+        written = _brief(values, most)
         if row.middle is not None:
             marks.append(Mark("label", [(places[row.middle], height)], written[row.middle]))
         if ends[0] != ends[1]:
@@ -334,24 +346,25 @@ def _description(description: Description) -> Picture:
     return Picture(
         "Quantiles by column",
         Axis([], 0, 1, place=float),
-        Axis.rows(names),
+        up,
         marks,
         height=len(names) * COLUMN_HEIGHT,
-        heading="Quantiles by column, each on a scale of its own",
+        heading="Quantiles by column, each on its own scale",
         caption=row.legend(description.q),
+        width=width,
     )
 
 
-def _brief(values: Sequence[Any]) -> list[str]:
+def _brief(values: Sequence[Any], most: int) -> list[str]:
     """Short labels: times to the day, the minute or the second, whichever their span needs."""
     written = labels(values)
     if values and all(isinstance(value, dt.datetime) for value in values):
         span = position(max(values)) - position(min(values))
         shown = slice(10) if span >= 10 * DAY else slice(16) if span >= 600 else slice(5, 19)
         written = [value.isoformat(sep=" ")[shown] for value in values]
-    return [_shortened(value, label) for value, label in zip(values, written, strict=True)]
+    return [_shortened(value, label, most) for value, label in zip(values, written, strict=True)]
 
 
-def _shortened(value: Any, label: str) -> str:
-    long = len(label) > LONGEST_LABEL
-    return f"{value:.6g}" if long and isinstance(value, Real) else chart.short(label, LONGEST_LABEL)
+def _shortened(value: Any, label: str, most: int) -> str:
+    long = len(label) > most
+    return f"{value:.6g}" if long and isinstance(value, Real) else chart.short(label, most)

@@ -135,7 +135,7 @@ def svg(plan: Plan, curve: Curve) -> str:
     means = [max(estimate.mean, LEAST_DRAWN) for _, estimate in curve]
     bounds = [max(estimate.worst, LEAST_DRAWN) for _, estimate in curve]
     across = Axis.logarithmic(amounts, plan.budget.measure)
-    assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", chart.LINE)
+    assumed = textwrap.wrap(f"Assumed: {plan.assumption}.", chart.line_length())
     drawn = Chart(heading, across, error_axis([*means, *bounds]), heading=heading, caption=assumed)
     for errors, label, dash, (right, down), anchor in (
         (means, "expected", "none", (-4, 14), "end"),

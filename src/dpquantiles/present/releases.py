@@ -127,6 +127,16 @@ def _ends(result: Release | GroupedRelease, most: int | None = None) -> dict[str
     return shown
 
 
+def ranges(result: Shown, most: int | None = None) -> dict[str, list[str]]:
+    """The intervals of groups in words, by quantile, where their table has no columns for them."""
+    if not isinstance(result, GroupedRelease) or len(result.q) == 1:
+        return {}
+    every = len(result.q)
+    ends = _ends(result, None if most is None else most * every).values()
+    written = [" to\u00a0".join(pair) for pair in zip(*ends, strict=True)]
+    return {quantile(q): written[i::every] for i, q in enumerate(result.q) if written}
+
+
 def facts(result: Shown, most: int | None = None) -> dict[str, list[str]]:
     """The size and the expected error of each group as columns of labels, where they are known."""
     if not isinstance(result, GroupedRelease):
@@ -160,21 +170,26 @@ def statements(result: Shown) -> list[str]:
             for note in notes(release)
         ]
         return [promise(result), *missing_values(result.releases.values()), *by_column]
-    said = [*covered(result), *hidden(result), *missing_values([result]), *notes(result)]
+    intervals = [" ".join([*covered(result), *_elsewhere(result)])] if result.ranks else []
+    said = [*intervals, *hidden(result), *missing_values([result]), *notes(result)]
     return [promise(result), *said]
 
 
-ELSEWHERE = "The intervals are in to_frame(), and in JSON and CSV files."
+ELSEWHERE = "The intervals are in to_frame(), and in JSON, CSV, Parquet and HTML files."
 
 
 def covered(result: Release | GroupedRelease) -> list[str]:
-    """What intervals mean and, where the table has no room for them, where they are."""
+    """What intervals mean."""
     if not result.ranks:
         return []
-    if isinstance(result, Release):
-        return [coverage(result.ranks.requested)]
-    meaning = coverage(result.ranks[0].requested)
-    return [meaning if len(result.q) == 1 else f"{meaning} {ELSEWHERE}"]
+    ranks = result.ranks if isinstance(result, Release) else result.ranks[0]
+    return [coverage(ranks.requested)]
+
+
+def _elsewhere(result: Release | GroupedRelease) -> list[str]:
+    """Where the intervals are, if the table has no room for them."""
+    wide = isinstance(result, GroupedRelease) and len(result.q) > 1
+    return [ELSEWHERE] if wide and result.ranks else []
 
 
 def _warnings(result: Shown) -> list[str]:

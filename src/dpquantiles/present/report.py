@@ -11,8 +11,8 @@ from importlib import resources
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from dpquantiles.present import pictures
-from dpquantiles.present.releases import Shown, columns, covered, facts, keys
+from dpquantiles.present import chart, pictures
+from dpquantiles.present.releases import Shown, columns, covered, facts, keys, ranges
 from dpquantiles.present.words import exact, hidden, labels, missing, promise, quantile
 from dpquantiles.privacy import ApproxDP, Guarantee, Neighbors, PureDP
 from dpquantiles.results import Answers, Description, GroupedRelease, Release
@@ -104,13 +104,15 @@ def _answers(result: Shown) -> Element:
     section = _section("Answers")
     both = SubElement(section, "div", {"class": "answers"})
     if len(result) and not (isinstance(result, Release) and len(set(result.q)) == 1):
-        both.append(pictures.element(result))
+        for room, width in {"wide": chart.WIDTH, "narrow": chart.NARROW}.items():
+            both.append(pictures.element(result, width))
+            both[-1].set("class", room)
     beside = facts(result, most=MOST_ROWS)
     shown = {
         name: column for name, column in columns(result, MOST_ROWS).items() if name not in beside
     }
     shown |= {name.replace("_", " "): column for name, column in beside.items()}
-    both.append(_table(shown, keys(result)))
+    both.append(_table(shown, keys(result), ranges(result, MOST_ROWS)))
     for sentence in hidden(result):
         _say(section, sentence)
     more = len(result) - MOST_ROWS if isinstance(result, GroupedRelease) else 0
@@ -321,7 +323,12 @@ def _say(section: Element, words: str, style: str = "") -> None:
     SubElement(section, "p", {"class": style} if style else {}).text = words
 
 
-def _table(shown: Mapping[str, Sequence[str]], keys: int = 1) -> Element:
+def _table(
+    shown: Mapping[str, Sequence[str]],
+    keys: int = 1,
+    below: Mapping[str, Sequence[str]] = {},
+) -> Element:
+    """A table of columns; the first ones name the rows, and some have small words in each cell."""
     box = Element("div", {"class": "scroll"})
     table = SubElement(box, "table")
     head = SubElement(SubElement(table, "thead"), "tr")
@@ -329,8 +336,11 @@ def _table(shown: Mapping[str, Sequence[str]], keys: int = 1) -> Element:
     for title, side in zip(shown, sides, strict=True):
         SubElement(head, "th", side).text = title
     body = SubElement(table, "tbody")
-    for row in zip(*shown.values(), strict=True):
+    for k, row in enumerate(zip(*shown.values(), strict=True)):
         line = SubElement(body, "tr")
-        for cell, side in zip(row, sides, strict=True):
-            SubElement(line, "td", side).text = cell
+        for title, words, side in zip(shown, row, sides, strict=True):
+            cell = SubElement(line, "td", side)
+            cell.text = words
+            if title in below:
+                SubElement(cell, "span", {"class": "small"}).text = below[title][k]
     return box

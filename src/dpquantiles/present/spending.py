@@ -93,8 +93,8 @@ def text(ledger: Ledger, width: int = tables.WIDTH) -> str:
     limit = budget.amount
     pictures = [f" {_blocks(points, (first, last), cells, limit)}" for points in steps.values()]
     legend = (
-        f"Pictures: from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; a full block is the "
-        "whole budget."
+        f"The bars show what was spent from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC; "
+        "a full block is the whole budget."
     )
     return "\n".join(
         [

@@ -1,6 +1,7 @@
 """Answers that are read off a tree: where they lie in their leaf.
 
-Where there are bounds, answers are spread evenly over the steps of a leaf. Over all numbers
+On a single grid, answers are spread evenly over the steps of a leaf. Where trees look for the
+numbers that people write (`grid/ruler.py`),
 
     spread    answers are spread evenly over the numbers of a leaf
     spikes    in a leaf far denser than both its neighbors, records are probably tied, and people
@@ -12,10 +13,11 @@ All of this is computed from released counts, so it costs nothing.
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.grid import FloatGrid, Grid, decimal, open_base
+from dpquantiles.grid import FloatGrid, Grid, UniformGrid, decimal_base, nearest
 from dpquantiles.kernels import tree
 from dpquantiles.kernels.algebra import Floats
 
+Base = FloatGrid | UniformGrid
 Ints = NDArray[np.int64]
 
 SPIKE = 8.0
@@ -38,7 +40,7 @@ def answers(grid: Grid, masses: Floats, edges: Ints, q: Floats) -> Ints:
     """The steps at ascending quantiles, for the masses of leaves with these edges."""
     leaf, inside = tree.places(masses, edges, q)
     steps = tree.inside_leaves(edges, leaf, inside)
-    base = open_base(grid)
+    base = decimal_base(grid)
     if base is not None:
         steps = _read(base, edges, leaf, inside, steps)
         spiked = _spikes(base, masses, edges)[leaf]
@@ -46,7 +48,7 @@ def answers(grid: Grid, masses: Floats, edges: Ints, q: Floats) -> Ints:
     return np.maximum.accumulate(steps)
 
 
-def _read(base: FloatGrid, edges: Ints, leaf: Ints, inside: Floats, steps: Ints) -> Ints:
+def _read(base: Base, edges: Ints, leaf: Ints, inside: Floats, steps: Ints) -> Ints:
     """Answers that are spread over the numbers of their leaves, with few digits."""
     low, high = (ends[leaf] for ends in _ends(base, edges))
     usual = np.maximum(np.abs(low), np.abs(high)) <= FAR
@@ -58,7 +60,7 @@ def _read(base: FloatGrid, edges: Ints, leaf: Ints, inside: Floats, steps: Ints)
 
 
 @np.errstate(over="ignore")  # a leaf around zero can be too narrow for its density to be finite
-def _spikes(base: FloatGrid, masses: Floats, edges: Ints) -> NDArray[np.bool_]:
+def _spikes(base: Base, masses: Floats, edges: Ints) -> NDArray[np.bool_]:
     """Which leaves are far denser than both their neighbors; those without steps do not count."""
     low, high = _ends(base, edges)
     full = np.flatnonzero(np.diff(edges) > 0)
@@ -71,13 +73,13 @@ def _spikes(base: FloatGrid, masses: Floats, edges: Ints) -> NDArray[np.bool_]:
     return spikes
 
 
-def _roundest(base: FloatGrid, first: Ints, end: Ints) -> Ints:
+def _roundest(base: Base, first: Ints, end: Ints) -> Ints:
     """The number of fewest digits among steps first .. end - 1, nearest to their middle."""
     low, high = (base.numbers(steps).astype(np.float64) for steps in (first, end - 1))
     middle, found = low / 2 + high / 2, first + (end - first) // 2
     left = np.maximum(np.abs(low), np.abs(high)) <= FAR
     for power in POWERS:
-        step = base.encode(_nearest(middle, power))
+        step = base.encode(nearest(middle, power))
         meets = left & (first <= step) & (step < end)
         found[meets] = step[meets]
         left &= ~meets
@@ -90,16 +92,11 @@ def _shortened(numbers: Floats, widths: Floats) -> Floats:
     short = numbers.copy()
     for power in np.unique(powers).tolist():
         some = powers == power
-        short[some] = _nearest(numbers[some], int(power))
+        short[some] = nearest(numbers[some], int(power))
     return short
 
 
-def _nearest(numbers: Floats, power: int) -> Floats:
-    """The nearest multiples of a power of ten."""
-    return decimal(np.rint(decimal(numbers, -power)), power)
-
-
-def _ends(base: FloatGrid, edges: Ints) -> tuple[Floats, Floats]:
+def _ends(base: Base, edges: Ints) -> tuple[Floats, Floats]:
     """The numbers between which each leaf lies; a single step has a width, too."""
     numbers = base.numbers(edges).astype(np.float64)
     return numbers[:-1], numbers[1:]

@@ -13,7 +13,7 @@ from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, MISSING, TOGETHER
+from dpquantiles.sources.engine import BIN, MISSING
 from dpquantiles.sources.queries import BATCH, COPY, QueryEngine, in_order
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import ROW, UNIT
@@ -45,6 +45,9 @@ HIDDEN = (
 """Selects the definitions of views and macros, which a query may use without showing them."""
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
+
+UNORDERED = 16
+"""Up to so many portions, a few scans take less time and memory than one with ordered rows."""
 
 RANDOM = f"({ROW}::DOUBLE + 0.5) / 2.0 ** 64"
 EARLIEST = f"((-ln({RANDOM}) / {COPY} * 2.0 ** 56)::BIGINT::HUGEINT << 64) + {ROW}"
@@ -124,8 +127,8 @@ class DuckDB(QueryEngine):
         return _with_durations(super().collect(plain), lengths)
 
     def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
-        """If one fetch is too large, by one scan that DuckDB orders, on disk if memory is short."""
-        if len(runs) <= TOGETHER:
+        """Many by one scan that DuckDB orders, on disk if memory is short."""
+        if len(runs) <= UNORDERED:
             yield from super().portions(frame, runs)
             return
         plain, lengths = self._without_intervals(frame)
@@ -171,7 +174,7 @@ def _temporary(native: Any, query: str) -> Iterator[Any]:
 
 def _unnested(name: str, parts: Sequence[Any], dtype: Any) -> str:
     """A column of whole numbers, booleans or bytes."""
-    texts = (part.hex() if isinstance(part, bytes) else str(part) for part in parts)
+    texts = map(bytes.hex, parts) if dtype == nw.Binary else map(str, parts)
     cell = f"unnest(string_split('{','.join(texts)}', ','))"
     stated = {nw.Boolean: "BOOLEAN", nw.Int32: "INTEGER", nw.UInt64: "UBIGINT"}.get(dtype, "BIGINT")
     cell = f"unhex({cell})" if dtype == nw.Binary else f"CAST({cell} AS {stated})"

@@ -42,7 +42,7 @@ COUNT, LOW, HIGH = "count", "low", "high"
 CODE = "dpq_code"
 """The column of the place that the key of a row has in a list of keys."""
 
-TOGETHER = 8
+TOGETHER = 4
 """How many portions of groups are fetched at once where the engine does not order rows."""
 
 MOST_LISTED = 4096
@@ -187,8 +187,8 @@ class Engine(ABC):
         """The rows of each of these ascending runs of places, with as few scans as possible."""
         for start in range(0, len(runs), TOGETHER):
             some = runs[start : start + TOGETHER]
-            rows = self.collected(_among(frame, some[0].start, some[-1].stop))
-            yield from (_among(rows, run.start, run.stop) for run in some)
+            # The rows are named nowhere here, so they are gone before the next ones are fetched.
+            yield from _split(self.collected(_among(frame, some[0].start, some[-1].stop)), some)
 
     def transaction(self, native: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
         """A context in which all scans see the same state of all tables, if the engine has one."""
@@ -313,6 +313,12 @@ class Engine(ABC):
                 "nothing was released; its own message may quote data and is left out. Check the "
                 "connection and that the same query runs there, then try again"
             ) from None
+
+
+def _split(rows: Any, runs: Sequence[range]) -> Iterator[Any]:
+    """Fetched rows, run by run."""
+    for run in runs:
+        yield _among(rows, run.start, run.stop)
 
 
 def _among(frame: Any, start: int, stop: int) -> Any:

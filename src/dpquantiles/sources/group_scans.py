@@ -59,18 +59,20 @@ def by_place(counts: Any, count: int) -> Ints:
 
 def integers(series: Any) -> Ints:
     """Collected whole numbers as an array."""
-    return np.asarray(as_numpy(series)).astype(np.int64)
+    return np.asarray(as_numpy(series)).astype(np.int64, copy=False)
 
 
 def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
     """Rows on the grid, by group, with the policy for missing values applied."""
     numbers, absent = as_numbers(grid.kind, typed.values)
     steps, filling = grid.encode(numbers), stand_in(grid, missing)
-    gone = np.zeros(len(codes), dtype=bool) if absent is None else absent
     if not is_dropped(missing):
-        return Groups.of(grid, codes, np.where(gone, filling, steps), count)
-    left_out = np.bincount(codes[gone], minlength=count)
-    return Groups.of(grid, codes[~gone], steps[~gone], count, left_out)
+        steps = steps if absent is None else np.where(absent, filling, steps)
+        return Groups.of(grid, codes, steps, count)
+    if absent is None:
+        return Groups.of(grid, codes, steps, count, np.zeros(count, dtype=np.int64))
+    left_out = np.bincount(codes[absent], minlength=count)
+    return Groups.of(grid, codes[~absent], steps[~absent], count, left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +118,8 @@ class EngineGroups:
                 yield from ((np.array(run), self._some(np.array(run))) for run in stretch)
                 continue
             some = list(stretch)
-            for run, rows in zip(some, self.engine.portions(self.frame, some), strict=True):
-                yield np.array(run), self._groups(np.array(run), rows)
+            fetched = self.engine.portions(self.frame, some)
+            yield from ((np.array(run), self._groups(np.array(run), next(fetched))) for run in some)
 
     def _some(self, places: Ints) -> Groups:
         """Some groups: small ones are fetched, and large ones scanned where they are."""

@@ -243,6 +243,8 @@ def marked(raw: bytes) -> str:
 
 def codes(keys: Sequence[Key], schema: Mapping[str, Any], names: Sequence[str]) -> tuple[Key, ...]:
     """The codes of keys, as the columns of a coded frame hold them."""
+    if all(isinstance(part, int) for key in keys[:1] for part in key):
+        return tuple(keys)  # whole numbers and booleans are their own codes
     dtypes = [schema[name] for name in names]
     return tuple(tuple(map(_code, key, dtypes)) for key in keys)
 
@@ -255,6 +257,8 @@ def _code(part: Any, dtype: Any) -> Any:
 
 def read(codes: Sequence[Key], types: Sequence[str]) -> tuple[Key, ...]:
     """The inverse of `codes`. A placeholder replaces keys that cannot be shown."""
+    if {*types} <= {"int", "bool"}:
+        return tuple(codes)
     columns = zip(as_columns(codes, len(types)), types, strict=True)
     return tuple(zip(*(_read(parts, stated) for parts, stated in columns), strict=True))
 

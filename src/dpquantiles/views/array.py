@@ -216,11 +216,13 @@ class Groups:
         if count * grid.size <= 2**63:
             # Group and step fit into one number, so a single plain sort is enough. Half as many
             # bytes are sorted faster.
-            short = np.int32 if count * grid.size < 2**31 else np.int64
-            together = (codes * np.int64(grid.size) + steps).astype(short, copy=False)
+            together: NDArray[Any] = codes * np.int64(grid.size)
+            together += steps
+            if count * grid.size < 2**31:
+                together = together.astype(np.int32)
             together.sort()
-            within = np.remainder(together, short(grid.size))
-            return cls(grid, within.astype(np.int64, copy=False), ends, missing)
+            together %= grid.size
+            return cls(grid, together.astype(np.int64, copy=False), ends, missing)
         return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
 
     def __len__(self) -> int:
