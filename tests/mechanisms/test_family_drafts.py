@@ -60,7 +60,7 @@ def _differing(seed: int, patch: Patch) -> int:
 
 def check_draws() -> None:
     """The same bits draw the same members as from all weights, however drafts begin."""
-    for law in (lognormal(100, 9), lognormal(60, 4)):
+    for law in (lognormal(100, 9), lognormal(60, 4), lognormal(5000, 5)):
         for spare in (0.0, 30.0, joint_exp_family.SPARE):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(joint_exp_family, "SPARE", spare)

@@ -42,6 +42,7 @@ from dpquantiles.mechanisms.joint_exp_law import (
     Geometry,
     JointExpLaw,
     Setting,
+    Strip,
     Window,
     log_expm1,
     log_floor,
@@ -49,7 +50,7 @@ from dpquantiles.mechanisms.joint_exp_law import (
 )
 from dpquantiles.mechanisms.mechanism import Profile, WithLaw, target_ranks
 from dpquantiles.privacy import Neighbors
-from dpquantiles.views import Demand, ReadAhead, SortedView, copied, copied_demand
+from dpquantiles.views import Demand, SortedView, copied, copied_demand
 
 LOG_FLOOR_CHANCE = -64 * math.log(2)
 """With the default reach, the floor has a chance of at most 2**-64; this is for utility only."""
@@ -171,8 +172,7 @@ class JointExp(WithLaw):
         size, missing = self.counted(records), self.left_out(records)
         geometry = self._geometry(records.n, self._common_setting(size, view.grid), missing)
         members = self.family_setting(self._public_n(size), view.grid)
-        read = ReadAhead.of(records, runs(geometry, records.n))
-        law = FamilyLaw(view.grid, members, geometry, read, order)
+        law = FamilyLaw(view.grid, members, geometry, Strip.of(records, geometry), order)
         return law if self.member is None else law.member_law(self.member)
 
     def law_on_grid(self, view: SortedView) -> JointExpLaw:

@@ -27,7 +27,6 @@ from dpquantiles.kernels.places import Bools, Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.family_shares import ROOM, RecordStrip, log_shares, log_volumes
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, Strip, Window
-from dpquantiles.views import SortedView
 
 UNCOUNTED = 64.0
 """Nats for the points of one gap, at most 2**62, and for the masses of all cells together."""
@@ -97,18 +96,13 @@ class Draft(NamedTuple):
 
 @dataclass(frozen=True)
 class FamilyLaw:
-    """The law (1) on one data set; `records` are on the finest grid."""
+    """The law (1) on one data set; `strip` has its records as steps of the finest grid."""
 
     family: GridFamily
     setting: FamilySetting
     geometry: Geometry
-    records: SortedView
+    strip: Strip
     order: Ints
-
-    @cached_property
-    def strip(self) -> Strip:
-        """The records around all axes, as steps of the finest grid."""
-        return Strip.of(self.records, self.geometry)
 
     @cached_property
     def log_weights(self) -> Floats:
@@ -132,7 +126,7 @@ class FamilyLaw:
         if reach >= setting.reach:
             return Draft(self.log_brackets, math.inf)
         geometry = self.geometry.narrowed(reach)
-        strip = Strip.of(self.records, geometry)
+        strip = self.strip.shortened(geometry.start - self.geometry.start, geometry.length)
         return Draft(self._log_brackets(geometry, strip, cost), nats)
 
     @property

@@ -121,6 +121,28 @@ def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
 
 
+class Placed(NamedTuple):
+    """Where runs of positions stand, one behind the other."""
+
+    starts: list[int]
+    places: list[int]
+
+    @classmethod
+    def of(cls, runs: tuple[range, ...]) -> "Placed":
+        """Ascending runs."""
+        return cls([run.start for run in runs], list(accumulate(map(len, runs), initial=0)))
+
+    @property
+    def stop(self) -> int:
+        """The place after all of them."""
+        return self.places[-1]
+
+    def of_one(self, position: int) -> int:
+        """The place of a position in one of the runs."""
+        run = bisect_right(self.starts, position) - 1
+        return self.places[run] + position - self.starts[run]
+
+
 class Strip(NamedTuple):
     """The records around all axes, in ascending order, and where those of each axis begin.
 
@@ -144,20 +166,26 @@ class Strip(NamedTuple):
         padded = np.concatenate(
             [np.full(before, -1), steps, np.full(after, view.grid.size)], dtype=np.int64
         )
-        starts, lengths = [run.start for run in fetched], [len(run) for run in fetched]
-        places = list(accumulate(lengths, initial=before))
+        placed = Placed.of(fetched)
 
         def place(record: int) -> int:
             """Where a record stands on the strip."""
             if record < 0:
                 return before + record
-            if record >= view.n:
-                return places[-1]
-            run = bisect_right(starts, record) - 1
-            return places[run] + record - starts[run]
+            return before + (placed.stop if record >= view.n else placed.of_one(record))
 
         offsets = [place(record) for record in first.tolist()]
-        return cls(padded, offsets, before, places[-1])
+        return cls(padded, offsets, before, before + placed.stop)
+
+    def shortened(self, skipped: int, length: int) -> "Strip":
+        """The strip of axes of this length that begin some cells later."""
+        firsts = [offset + skipped for offset in self.offsets]
+        kept = merged([range(first, first + length + 1) for first in firsts])
+        placed = Placed.of(kept)
+        # What stands after all records stays.
+        index = np.append(Demand(runs=kept).index, len(self.steps) - 1)
+        before, stop = index.searchsorted([self.before, self.stop]).tolist()
+        return Strip(self.steps[index], [placed.of_one(first) for first in firsts], before, stop)
 
     @property
     def cuts(self) -> range:

@@ -215,13 +215,13 @@ class Groups:
         ends = np.cumsum(np.bincount(codes, minlength=count))
         if count * grid.size <= 2**63:
             # Group and step fit into one number, so a single plain sort is enough. Half as many
-            # bytes sort faster.
-            short = np.int32 if count * grid.size < 2**31 else np.int64
-            together = codes * np.int64(grid.size)
+            # bytes are sorted faster.
+            together: NDArray[Any] = codes * np.int64(grid.size)
             together += steps
-            together = together.astype(short, copy=False)
+            if max(count, 1) * grid.size < 2**31:
+                together = together.astype(np.int32)
             together.sort()
-            together %= short(grid.size)
+            together %= grid.size
             return cls(grid, together.astype(np.int64, copy=False), ends, missing)
         return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
 
