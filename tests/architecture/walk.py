@@ -9,6 +9,7 @@ import contextlib
 import io
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,13 +57,15 @@ class Walk:
 
 
 def walk(call: Callable[[], object]) -> Walk:
-    """Follow a call."""
+    """Follow a call, and the threads that it starts."""
     seen = Walk()
+    threading.setprofile(seen.see)
     sys.setprofile(seen.see)
     try:
         call()
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
     return seen
 
 

@@ -84,7 +84,7 @@ def test_a_dry_run_shows_what_would_be_read_and_its_cost(run: Command, folder: P
     assert "2 files" in done.out
     assert "1,000 rows" in done.out
     assert "x: int" in done.out
-    assert "9 quantiles by auto" in done.out
+    assert "9 quantiles; mechanism: auto" in done.out
     assert "epsilon = 1" in done.out
     assert "nothing was released" in done.out
 

@@ -219,7 +219,7 @@ def test_ties_between_points_fill_a_window(swap: bool, q: float, records: list[i
 
 def test_only_negligible_shares_are_left_out(monkeypatch: Patch) -> None:
     """A share is given as zero only if the bound on its cost says that it is small."""
-    assert math.exp(-family_shares.NEGLIGIBLE) <= 2.0**-64  # as the proof says
+    assert math.exp(-joint_exp_family.NEGLIGIBLE) <= 2.0**-64  # as the proof says
     original, left_out = family_shares.log_shares, 0
     shares: list[Any] = []
 
@@ -239,7 +239,7 @@ def test_only_negligible_shares_are_left_out(monkeypatch: Patch) -> None:
         costs = [math.inf, *rng.uniform(0, 60, 10).tolist()]
         for cost in costs:
             negligible = setting.log_floor + setting.rate * cost
-            monkeypatch.setattr(family_shares, "NEGLIGIBLE", negligible)
+            monkeypatch.setattr(joint_exp_family, "NEGLIGIBLE", negligible)
             _ = law_of(job, grids, records).log_weights
         whole = shares[-len(costs)]
         for least, cost in zip(shares[1 - len(costs) :], costs[1:], strict=True):

@@ -413,7 +413,7 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
         laws[-1].append((_law.setting, _law.geometry.targets.tolist(), _law.grid))
         return (0,) * len(_law.order)
 
-    def draw_weighted(_bits: Any, logs: Any, _algebra: Any) -> int:
+    def draw_weighted(_bits: Any, logs: Any, _algebra: Any, _exact: Any) -> int:
         weights.append(logs)
         return 7
 
@@ -522,7 +522,7 @@ def test_the_member_is_drawn_by_the_brackets_of_the_groups(
     sizes = groups.n if neighbors == "swap" else np.array([3, 1, 8, 2, 4])
     drawn = []
 
-    def first(_bits: Any, logs: Any, _algebra: Any) -> int:
+    def first(_bits: Any, logs: Any, _algebra: Any, _exact: Any) -> int:
         drawn.append(logs)
         return 0
 

@@ -7,6 +7,7 @@ is exact. Several coins make up a probability below the smallest double, so no t
 import math
 import operator
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -70,12 +71,18 @@ def below(bits: Bits, bound: int) -> int:
     return candidate
 
 
-def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
+def weighted(
+    bits: Bits,
+    weights: Floats,
+    algebra: Algebra,
+    exact: Callable[[int], float] | None = None,
+) -> int:
     """An index drawn in exact proportion to its weight; uniform if all weights are zero.
 
     In a unit that is a power of two, every weight is a whole number plus a fraction. Every index
     has as many places as its whole number, and one extra place. Draw a place. An extra place counts
-    only with a probability equal to the fraction of its weight; otherwise draw again.
+    only with a probability equal to the fraction of its weight; otherwise draw again. So a weight
+    below 2**-PRECISION of the largest may be stated as zero if `exact` knows it.
     """
     shares = algebra.shares(weights)
     largest = float(shares.max())
@@ -85,6 +92,10 @@ def weighted(bits: Bits, weights: Floats, algebra: Algebra) -> int:
     ends = np.ldexp(shares, exponent).astype(np.int64).cumsum()
     total = int(ends[-1])
     while (place := below(bits, total + len(shares))) >= total:
+        if exact is not None and weights[place - total] == algebra.zero:
+            weights = weights.copy()
+            weights[place - total] = exact(place - total)
+            shares = algebra.shares(weights)
         share, weight = shares.item(place - total), weights.item(place - total)
         # For logarithms the largest share is 1, and a share below the normal doubles was rounded.
         # For doubles the shares are the weights themselves, and always exact.

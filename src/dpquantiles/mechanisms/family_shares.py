@@ -26,9 +26,6 @@ BATCH = 1 << 15
 FEW = 32
 """For so few cuts the best path is found faster than a pass."""
 
-NEGLIGIBLE = 45.0
-"""A share this many nats below the floor is less than a rounding error of their sum."""
-
 ROOM = 100.0
 """How many nats the vectors of a pass may be ahead of those of a member that shares it."""
 
@@ -161,18 +158,17 @@ def log_shares(
     steps: Ints,
     decay: Decay,
     beyond: int,
-    log_floor: float,
+    most: float,
 ) -> Floats:
     """log(Z / V) of every member; `steps` are the records of the strip on the finest grid.
 
-    Answers have `beyond` points beyond the grid, one or none. Shares that are negligible beside the
-    floor may be given as zero.
+    Answers have `beyond` points beyond the grid, one or none. The shares of members whose answers
+    all cost more than `most` may be given as zero.
     """
     masses = np.full(len(family.members), -math.inf)
     ranges, records = _placed(family, strip, steps)
     alone = ranges.low >= ranges.high
     masses[alone] = _in_one_gap(family.points[alone], strip, ranges.low[alone], decay)
-    most = (NEGLIGIBLE - log_floor) / decay.rate
     ranges = ranges.of(~alone & (strip.least_costs(ranges.low, ranges.high) <= most))
     for some, halves in _batches(strip, *_patterns(family, strip, ranges, records), most):
         masses[some.member] = _pass(strip, some, halves, decay)

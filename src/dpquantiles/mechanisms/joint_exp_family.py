@@ -6,6 +6,7 @@ s is a member of the family, w its public weight, V(s) its number of possible an
 utility of JointExp, by the true ranks of its points among all records. What nobody stated about the
 range and the rounding of the data is paid for once, with about log 1/w(s), and not once per answer.
 The member is drawn from its total weight; then the answers are drawn by JointExp on this member.
+Total weights are first drafted in narrower windows, because most of them turn out not to matter.
 Proof: `joint_exp_family.md` beside this file.
 """
 
@@ -13,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +23,28 @@ from dpquantiles.grid import GridFamily
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Algebra, Floats, Logarithms
-from dpquantiles.kernels.places import Ints, Places
+from dpquantiles.kernels.places import Bools, Ints, Places
 from dpquantiles.kernels.scans import Decay
 from dpquantiles.mechanisms.family_shares import ROOM, RecordStrip, log_shares, log_volumes
 from dpquantiles.mechanisms.joint_exp_law import Geometry, JointExpLaw, Setting, Strip, Window
 
 UNCOUNTED = 64.0
 """Nats for the points of one gap, at most 2**62, and for the masses of all cells together."""
+
+NEGLIGIBLE = 45.0
+"""A share this many nats below the floor is less than a rounding error of their sum."""
+
+KNOWN = 38.0
+"""A weight is known if it lacks a part this many nats smaller: that is less than one rounding."""
+
+FAINT = 38.0
+"""A weight this many nats below the largest has no whole places in `draws.weighted`."""
+
+SPARE = KNOWN + FAINT + 9.0
+"""By how many nats first drafts go below the brackets that good members usually have."""
+
+WIDER = 1.5
+"""The factor by which drafts go farther if they do not suffice."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,25 @@ class FamilySetting:
         return algebra, window.range(0.0) + slack + ROOM
 
 
+class Draft(NamedTuple):
+    """What is known of the brackets Z / V + B of all members before all of their answers count."""
+
+    least: Floats
+    """By member, the logarithm of what the bracket is at least."""
+    nats: float
+    """Every bracket is at most exp(-nats) larger."""
+
+    @property
+    def most(self) -> Floats:
+        """By member, the logarithm of what the bracket is at most."""
+        return np.asarray(np.logaddexp(self.least, -self.nats))
+
+    @property
+    def known(self) -> Bools:
+        """Which brackets are known as well as numbers are."""
+        return np.asarray(self.least >= KNOWN - self.nats)
+
+
 @dataclass(frozen=True)
 class FamilyLaw:
     """The law (1) on one data set; `strip` has its records as steps of the finest grid."""
@@ -70,19 +105,52 @@ class FamilyLaw:
     order: Ints
 
     @cached_property
-    @np.errstate(all="ignore")
     def log_weights(self) -> Floats:
         """The log weights of all members: those of their answers, added up."""
-        setting, geometry, strip = self.setting.common, self.geometry, self.strip
+        return np.asarray(self.public + self.log_brackets)
+
+    @property
+    def public(self) -> Floats:
+        """The log weights of all members before any record is read."""
+        return self.family.log_weights(len(self.order))
+
+    @cached_property
+    def log_brackets(self) -> Floats:
+        """log(Z / V + B) of all members."""
+        return self._log_brackets(self.geometry, self.strip, math.inf)
+
+    def draft(self, nats: float) -> Draft:
+        """The brackets up to exp(-nats), by answers whose paths stay in a narrower window."""
+        setting, cost = self.setting.common, nats / self.setting.common.rate
+        reach = self.geometry.enough(cost)
+        if reach >= setting.reach:
+            return Draft(self.log_brackets, math.inf)
+        geometry = self.geometry.narrowed(reach)
+        strip = self.strip.shortened(geometry.start - self.geometry.start, geometry.length)
+        return Draft(self._log_brackets(geometry, strip, cost), nats)
+
+    @property
+    def usual_nats(self) -> float:
+        """How far a draft usually has to go: to the brackets of good members, and a bit farther.
+
+        The farther targets are apart, the fewer of the possible answers are good. All of them pay
+        for a size that is wrong.
+        """
+        m, setting, geometry = len(self.order), self.setting.common, self.geometry
+        apart = max(1.0, setting.rate * geometry.n / (m + 1))
+        wrong = setting.rate * min(abs(geometry.surplus), setting.most_end)
+        return m * (1.0 + math.log(apart)) + wrong + SPARE
+
+    @np.errstate(all="ignore")
+    def _log_brackets(self, geometry: Geometry, strip: Strip, most: float) -> Floats:
+        """The log brackets within a window; answers that cost more than `most` need not count."""
+        setting = self.setting.common
         decay = Decay.of(setting.rate, geometry.length, setting.algebra)
         places = Places.of_steps(strip.steps[:-1], strip.steps[1:], 0)
-        axes = geometry.axes(places, strip)
-        records = RecordStrip(axes, strip.before, strip.stop)
-        inside = log_shares(
-            self.family, records, strip.steps, decay, setting.beyond, setting.log_floor
-        )
-        weights = self.family.log_weights(len(self.order))
-        return np.asarray(weights + np.logaddexp(inside, setting.log_floor))
+        records = RecordStrip(geometry.axes(places, strip), strip.before, strip.stop)
+        most = min(most, (NEGLIGIBLE - setting.log_floor) / setting.rate)
+        inside = log_shares(self.family, records, strip.steps, decay, setting.beyond, most)
+        return np.asarray(np.logaddexp(inside, setting.log_floor))
 
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
@@ -90,7 +158,7 @@ class FamilyLaw:
 
     def draw_index(self, bits: Bits) -> int:
         """Draw a member in exact proportion to its weight."""
-        return draws.weighted(bits, self.log_weights, Logarithms())
+        return draw_member(self.public, [self], bits)
 
     def member_law(self, index: int) -> JointExpLaw:
         """The law of the answers, given a member."""
@@ -115,3 +183,31 @@ class FamilyLaw:
         """The log probability of a member together with these values, which are its points."""
         share = self.log_weights[index] - np.logaddexp.reduce(self.log_weights)
         return float(share) + self.member_law(index).log_probability(values)
+
+
+@np.errstate(all="ignore")
+def draw_member(public: Floats, laws: Sequence[FamilyLaw], bits: Bits) -> int:
+    """Draw one member for some data sets: its log weight is the public one and all log brackets.
+
+    Brackets are drafted until every weight is known or faint. A faint weight is computed in full if
+    the draw comes to depend on it, which hardly ever happens.
+    """
+    drafts = [law.draft(law.usual_nats) for law in laws]
+    while True:
+        known = np.logical_and.reduce(
+            [np.ones(len(public), dtype=bool), *(d.known for d in drafts)]
+        )
+        weights = public + sum(draft.least for draft in drafts)
+        most = public + sum(draft.most for draft in drafts)
+        wanted = most > weights.max() - FAINT
+        if known[wanted].all():
+            break
+        drafts = [
+            draft if draft.known[wanted].all() else law.draft(WIDER * draft.nats)
+            for law, draft in zip(laws, drafts, strict=True)
+        ]
+
+    def exact(index: int) -> float:
+        return float(public[index] + sum(law.log_brackets[index] for law in laws))
+
+    return draws.weighted(bits, np.where(known, weights, -math.inf), Logarithms(), exact)

@@ -20,12 +20,13 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kernels import draws, many_draws
-from dpquantiles.kernels.algebra import Floats, Logarithms, ScaledDoubles
+from dpquantiles.kernels.algebra import Floats, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
 from dpquantiles.kernels.many_forward import Columns, Factors, Step, forward
 from dpquantiles.kernels.places import End, Places
 from dpquantiles.kernels.scans import scan_depth
+from dpquantiles.mechanisms import joint_exp_family
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import Setting
 from dpquantiles.mechanisms.mechanism import target_ranks
@@ -111,16 +112,13 @@ def _portions_drawn(
             yield pending[0], pending[1].result()
 
 
-@np.errstate(all="ignore")
 def draw_member(mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits) -> int:
     """Draw one member of a family for all groups, by the weights of some of them."""
     family: GridFamily = groups.grid  # type: ignore[assignment]
-    public = family.log_weights(len(mechanism.q))
-    weights = public.copy()
     which = evidence(len(groups))
-    for size, view in zip(sizes[which].tolist(), groups.views(which), strict=True):
-        weights += _sized(mechanism, size).law(view).log_weights - public
-    return draws.weighted(bits, weights, Logarithms())
+    views = zip(sizes[which].tolist(), groups.views(which), strict=True)
+    laws = [_sized(mechanism, size).law(view) for size, view in views]
+    return joint_exp_family.draw_member(family.log_weights(len(mechanism.q)), laws, bits)
 
 
 def evidence(count: int) -> Ints:

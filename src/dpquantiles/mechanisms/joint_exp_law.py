@@ -93,6 +93,22 @@ class Geometry(NamedTuple):
     start: int
     length: int
 
+    def enough(self, cost: float) -> int:
+        """A reach that no path leaves for less than this cost.
+
+        A path to error e costs |e|. From there to the end of the data it costs its distance from
+        there, or at most S of (1).
+        """
+        surplus, most_end = abs(self.surplus), self.setting.most_end
+        farthest = min(cost, max((cost + surplus) / 2, cost - most_end))
+        return max(0, math.ceil(farthest) - 1)
+
+    def narrowed(self, reach: int) -> "Geometry":
+        """The geometry with a window that is not wider than this."""
+        start, stop = max(self.start, -reach), min(self.start + self.length - 1, reach)
+        setting = self.setting._replace(reach=reach)
+        return self._replace(setting=setting, start=start, length=stop - start + 1)
+
     def axes(self, places: Places, strip: "Strip") -> Axes:
         """The axes of a pass, whose records lie at these places of a strip."""
         end, data = self.setting.end(self.n, self.surplus, self.targets), strip.cuts
@@ -103,6 +119,28 @@ def runs(geometry: Geometry, n: int) -> tuple[range, ...]:
     """The positions of the records on both sides of every rank of every axis, merged."""
     first = geometry.targets + geometry.start
     return merged([range(max(0, a - 1), min(n, a + geometry.length)) for a in first.tolist()])
+
+
+class Placed(NamedTuple):
+    """Where runs of positions stand, one behind the other."""
+
+    starts: list[int]
+    places: list[int]
+
+    @classmethod
+    def of(cls, runs: tuple[range, ...]) -> "Placed":
+        """Ascending runs."""
+        return cls([run.start for run in runs], list(accumulate(map(len, runs), initial=0)))
+
+    @property
+    def stop(self) -> int:
+        """The place after all of them."""
+        return self.places[-1]
+
+    def of_one(self, position: int) -> int:
+        """The place of a position in one of the runs."""
+        run = bisect_right(self.starts, position) - 1
+        return self.places[run] + position - self.starts[run]
 
 
 class Strip(NamedTuple):
@@ -128,20 +166,26 @@ class Strip(NamedTuple):
         padded = np.concatenate(
             [np.full(before, -1), steps, np.full(after, view.grid.size)], dtype=np.int64
         )
-        starts, lengths = [run.start for run in fetched], [len(run) for run in fetched]
-        places = list(accumulate(lengths, initial=before))
+        placed = Placed.of(fetched)
 
         def place(record: int) -> int:
             """Where a record stands on the strip."""
             if record < 0:
                 return before + record
-            if record >= view.n:
-                return places[-1]
-            run = bisect_right(starts, record) - 1
-            return places[run] + record - starts[run]
+            return before + (placed.stop if record >= view.n else placed.of_one(record))
 
         offsets = [place(record) for record in first.tolist()]
-        return cls(padded, offsets, before, places[-1])
+        return cls(padded, offsets, before, before + placed.stop)
+
+    def shortened(self, skipped: int, length: int) -> "Strip":
+        """The strip of axes of this length that begin some cells later."""
+        firsts = [offset + skipped for offset in self.offsets]
+        kept = merged([range(first, first + length + 1) for first in firsts])
+        placed = Placed.of(kept)
+        # What stands after all records stays.
+        index = np.append(Demand(runs=kept).index, len(self.steps) - 1)
+        before, stop = index.searchsorted([self.before, self.stop]).tolist()
+        return Strip(self.steps[index], [placed.of_one(first) for first in firsts], before, stop)
 
     @property
     def cuts(self) -> range:

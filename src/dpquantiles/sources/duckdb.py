@@ -13,7 +13,7 @@ from dpquantiles.kinds import INT64
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, MISSING
+from dpquantiles.sources.engine import BIN, MISSING, UNORDERED
 from dpquantiles.sources.queries import BATCH, COPY, QueryEngine, in_order
 from dpquantiles.sources.tables import Table
 from dpquantiles.sources.units import ROW, UNIT
@@ -45,9 +45,6 @@ HIDDEN = (
 """Selects the definitions of views and macros, which a query may use without showing them."""
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
-
-UNORDERED = 16
-"""Up to so many portions, a few scans take less time and memory than one with ordered rows."""
 
 RANDOM = f"({ROW}::DOUBLE + 0.5) / 2.0 ** 64"
 EARLIEST = f"((-ln({RANDOM}) / {COPY} * 2.0 ** 56)::BIGINT::HUGEINT << 64) + {ROW}"

@@ -45,6 +45,9 @@ CODE = "dpq_code"
 TOGETHER = 4
 """How many portions of groups are fetched at once where the engine does not order rows."""
 
+UNORDERED = 16
+"""Up to so many portions, a few scans cost less than ordering the rows."""
+
 MOST_LISTED = 4096
 """The most bins that a query lists. Engines read long lists slowly."""
 

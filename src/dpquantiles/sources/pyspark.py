@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
 from dpquantiles.sources.columns import Numbers
-from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, TOGETHER
+from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, UNORDERED
 from dpquantiles.sources.queries import QueryEngine
 from dpquantiles.sources.tables import Table
 
@@ -151,8 +151,8 @@ class Spark(QueryEngine):
         return nullcontext(F.broadcast(keys) if count <= MOST_BROADCAST else keys)
 
     def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
-        """Rows that need more than one fetch are ordered by key once, and kept on the workers."""
-        if len(runs) <= TOGETHER:
+        """Rows of many portions are ordered by key once, and kept on the workers."""
+        if len(runs) <= UNORDERED:
             yield from super().portions(frame, runs)
             return
         ordered = frame.to_native().repartitionByRange(CODE).sortWithinPartitions(CODE)

@@ -214,12 +214,15 @@ class Groups:
         """Records with the codes 0 .. count-1 of their groups, in any order."""
         ends = np.cumsum(np.bincount(codes, minlength=count))
         if count * grid.size <= 2**63:
-            # Group and step fit into one number, so a single plain sort is enough.
-            together = codes * np.int64(grid.size)
+            # Group and step fit into one number, so a single plain sort is enough. Half as many
+            # bytes are sorted faster.
+            together: NDArray[Any] = codes * np.int64(grid.size)
             together += steps
+            if max(count, 1) * grid.size < 2**31:
+                together = together.astype(np.int32)
             together.sort()
             together %= grid.size
-            return cls(grid, together, ends, missing)
+            return cls(grid, together.astype(np.int64, copy=False), ends, missing)
         return cls(grid, steps[np.lexsort((steps, codes))], ends, missing)
 
     def __len__(self) -> int:
