@@ -110,7 +110,7 @@ class UniformGrid:
         most = math.floor(math.log10(max(abs(low), abs(high))))
         least = max(SMALLEST_POWER, math.floor(math.log10(self.width)) - 1)
         for power in range(most, least - 1, -1):
-            number = nearest(points, power) + 0.0  # no negative zero
+            number = nearest(points, power)
             meets = left & (low <= number) & (number <= high) & (self.encode(number) == steps)
             found[meets] = number[meets]
             left &= ~meets
