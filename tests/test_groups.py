@@ -392,7 +392,7 @@ def test_large_groups_one_after_the_other(name: str, monkeypatch: pytest.MonkeyP
 def test_a_csv_column_is_not_grouped_by_itself(tmp_path: Path) -> None:
     """Its keys would be text, and its values numbers, so that no key would ever match."""
     (tmp_path / "a.csv").write_text("v\n1.5\n2.5\n")
-    with pytest.raises(ValueError, match="by must name columns other"):
+    with pytest.raises(ValueError, match="by must not name the column to summarize"):
         dpq.median(tmp_path / "a.csv", column="v", by="v", keys=["1.5"], epsilon=1)
 
 

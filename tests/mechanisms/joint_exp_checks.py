@@ -10,6 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -139,9 +140,11 @@ def law_of(mechanism: dpq.JointExp, records: Sequence[int], points: int) -> dict
     return log_probabilities(mechanism.law(view_of(records, points)), points)
 
 
-def log_probabilities(law: JointExpLaw, points: int) -> dict[Answer, float]:
-    """The log probability of every answer."""
+def log_probabilities(law: Any, points: int) -> dict[Answer, float]:
+    """The log probability of every answer; a JointExp says all of them at once."""
     answers = ascending_steps(points, len(law.order))
+    if not isinstance(law, JointExpLaw):
+        return {answer: law.log_probability(answer) for answer in map(tuple, answers.tolist())}
     logs = law.log_probabilities(answers)
     return dict(zip(map(tuple, answers.tolist()), logs.tolist(), strict=True))
 

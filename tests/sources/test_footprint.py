@@ -70,7 +70,7 @@ def percentiles(data: Any, bounds: Any, **options: Any) -> tuple[Any, ...]:
     return found.values
 
 
-@pytest.mark.parametrize("bounds", [None, (0, 10**6)])
+@pytest.mark.parametrize("bounds", [None, (0, 10**6), (0, 10**9)])
 @pytest.mark.parametrize("name", RECORDS)
 def test_few_scans_and_few_rows(name: str, bounds: Any, engine: str, rows: list[int]) -> None:
     data = ENGINES[engine][1](pa.table({"x": RECORDS[name]}))

@@ -61,7 +61,7 @@ CELLS = 512
 records, 1000 to 10**6 of them, at epsilon = 1 under swap neighbors."""
 
 SLACK = 16
-"""First it is found out which cells may be heavy, up to this part of the records of a cell."""
+"""First it is found out which cells may be heavy, up to this part of the records of most cells."""
 
 HIGHEST = 6
 """The greatest height of a tree over cells."""
@@ -132,7 +132,7 @@ class AdaptiveTree(Mechanism):
         stages = self.stages(points)
         rate = cutting_rate(stages.cut)
         cutting = rule(size, self.cells, rate, ruler)
-        slack = cutting.least // SLACK
+        slack = size // self.cells // SLACK
         known = cells.counted(
             lambda marks: rough_ranks(view, ruler.steps(marks), slack),
             ruler.size,
