@@ -46,7 +46,7 @@ NOT_HERE = {TAILED, "three decimals"}
 QUICK_COUNTS = ("1", "9")
 QUICK_SECONDS, QUICK_TRIALS = 120.0, 20
 
-CONTESTED_SECONDS = 15.0
+CONTESTED_SECONDS = 5.0
 """For each run of the second round."""
 
 Question = tuple[str, int, str]
