@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import dpquantiles as dpq
+
 if not hasattr(os, "fork"):
     pytest.skip("no fork", allow_module_level=True)
 
@@ -85,3 +87,52 @@ def test_a_module_that_waits_for_a_fork_is_not_waited_for_forever(tmp_path: Path
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )
     assert done.returncode == 0, done.stderr
+
+
+FORK_WHILE_COMPUTING = """
+import os, signal, sys, threading, warnings
+from dpquantiles.forking import cached_property
+
+begun, ended = threading.Event(), threading.Event()
+
+class Records:
+    def __init__(self, slow):
+        self.slow = slow
+
+    @cached_property
+    def n(self):
+        if self.slow:
+            begun.set()
+            ended.wait(20)
+        return 7
+
+thread = threading.Thread(target=lambda: Records(True).n)
+thread.start()
+assert begun.wait(10)
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of forks beside threads
+child = os.fork()
+if child == 0:
+    signal.alarm(5)  # a child that hangs is ended by this signal
+    os._exit(Records(False).n)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+ended.set()
+thread.join()
+sys.exit(0 if status == 7 else 1)
+"""
+
+
+def test_a_child_does_not_wait_for_a_property_that_another_thread_was_computing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK_WHILE_COMPUTING], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_property_of_the_package_has_a_lock() -> None:
+    """Python 3.11 has one in its own cached properties."""
+    root = Path(dpq.__file__).parent
+    texts = {path.name: path.read_text("utf-8") for path in root.rglob("*.py")}
+    users = [name for name, text in texts.items() if "@cached_property" in text]
+    assert users
+    for name in users:
+        assert "from dpquantiles.forking import cached_property" in texts[name], name

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 from dpquantiles import cautions, privacy, written
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.job import USUAL_GROUP, Job

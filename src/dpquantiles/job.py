@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpquantiles import entropy, require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid, require_grid
 from dpquantiles.intervals import Intervals
 from dpquantiles.kinds import ANYTHING, Domain

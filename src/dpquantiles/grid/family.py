@@ -8,13 +8,14 @@ every other mechanism a family is its finest grid.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
     Member,

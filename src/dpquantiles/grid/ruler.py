@@ -11,11 +11,12 @@ A ruler is public.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.forking import cached_property
 from dpquantiles.grid.family import GridFamily, decimal_base
 from dpquantiles.grid.protocol import Grid
 from dpquantiles.grid.uniform import decimal

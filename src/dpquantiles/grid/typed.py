@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid.families import family_of
 from dpquantiles.grid.family import finest
 from dpquantiles.grid.floating import EXACT_INTEGERS, FloatGrid

@@ -14,7 +14,6 @@ cuts there are. Proof: `mechanisms/bracketed.md`.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.intervals import tails
 from dpquantiles.intervals.tails import Floats
 from dpquantiles.kinds import Kind

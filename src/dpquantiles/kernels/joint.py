@@ -8,12 +8,12 @@ step k. A draw walks back from the last answer to the first. Equation numbers ar
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
+from dpquantiles.forking import cached_property
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Algebra, Floats
 from dpquantiles.kernels.gaps import OpenGaps, open_gaps

@@ -6,12 +6,12 @@ grid. What lies beyond all records is the `End`.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.forking import cached_property
 from dpquantiles.kernels.algebra import Floats
 
 Ints = NDArray[np.int64]

@@ -9,10 +9,10 @@ section "Rounding".
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from dpquantiles.forking import cached_property
 from dpquantiles.kernels.algebra import LOGARITHMIC_RUN, Algebra, Floats
 
 ROUNDING = 2.0**-52

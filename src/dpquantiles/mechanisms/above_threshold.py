@@ -28,7 +28,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +36,7 @@ from numpy.typing import NDArray
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats

@@ -23,7 +23,6 @@ Under add-remove, one or two quantiles need no size at all: see `joint_exp_copie
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,6 +30,7 @@ import numpy as np
 from dpquantiles import require
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import DemandTooLarge, InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import MOST_STEPS, Grid, GridFamily
 from dpquantiles.kernels import scans
 from dpquantiles.kernels.algebra import Algebra, Logarithms

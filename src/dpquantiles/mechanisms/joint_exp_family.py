@@ -13,12 +13,12 @@ Proof: `joint_exp_family.md` beside this file.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import GridFamily
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws

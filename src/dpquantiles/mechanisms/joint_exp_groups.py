@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles import require
 from dpquantiles.entropy import Bits
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.intervals import MeasuredRanks
 from dpquantiles.kernels import draws, many_draws

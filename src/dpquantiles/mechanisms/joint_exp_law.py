@@ -7,13 +7,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.kernels import algebra as algebras
 from dpquantiles.kernels import draws

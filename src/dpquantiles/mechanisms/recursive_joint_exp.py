@@ -30,13 +30,14 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import MOST_STEPS, Grid
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_exp_law import JointExpLaw

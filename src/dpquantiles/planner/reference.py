@@ -8,7 +8,7 @@ a seeded generator.
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import FloatGrid, Grid, GridFamily, UniformGrid, decimal_base, finest
 from dpquantiles.kernels.cells import parts
 

@@ -26,9 +26,9 @@ depend on answers.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import NamedTuple
 
+from dpquantiles.forking import cached_property
 from dpquantiles.privacy.conversions import (
     SAFE,
     above,

@@ -7,12 +7,12 @@ that each row gets the place of its key as a number; `group_scans` then counts a
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpquantiles.entropy import Bits
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.privacy import Units
 from dpquantiles.sources import memory

@@ -5,13 +5,13 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from dpquantiles import require
 from dpquantiles.errors import InvalidType, InvalidValue, MissingBackend
+from dpquantiles.forking import cached_property
 from dpquantiles.kinds import BY_NAME
 from dpquantiles.sources.tables import suggestion
 

@@ -5,13 +5,13 @@ import io
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
 from dpquantiles import require, written
 from dpquantiles.errors import InvalidValue
 from dpquantiles.forecast import Forecast
+from dpquantiles.forking import cached_property
 from dpquantiles.job import Account, Job
 from dpquantiles.kinds import Kind
 from dpquantiles.ledger import Ledger

@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpquantiles import require
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.kinds import clamp, column
 from dpquantiles.views.binned import BinnedRecords

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.binned import BINS, Binned, binned
 from dpquantiles.views.protocol import Ints, Limits

@@ -25,7 +25,6 @@ Answers on tied data are bad, as in the paper. `joint_exp` has neither flaw.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
+from dpquantiles.forking import cached_property
 from dpquantiles.grid import FloatGrid, Grid, finest
 from dpquantiles.kernels import draws, scans
 from dpquantiles.kernels.algebra import Floats, Logarithms
