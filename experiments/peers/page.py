@@ -77,6 +77,22 @@ def counts(cells: Sequence[Cell]) -> list[str]:
     return lines
 
 
+def standings(cells: Sequence[Cell]) -> list[str]:
+    """In how many cells of rank errors everyone is behind the best of the others."""
+    here = [cell for cell in cells if cell.measure == "ranks"]
+    behind = {
+        name: sum(cell.lost(name, [peer for peer in PEERS if peer != name]) for cell in here)
+        for name in ENTRIES
+        if any(cell.errors.get(name) for cell in here)
+    }
+    order = sorted(behind, key=lambda name: behind[name])
+    return [
+        "| | behind the best of the others in |",
+        "|---|---|",
+        *(f"| {name} | {behind[name]} of {len(here)} cells |" for name in order),
+    ]
+
+
 def worst(cells: Sequence[Cell]) -> list[str]:
     """The cells with the largest gaps."""
     lines = ["| data | n | quantiles | ours | best | of | ratio |", "|---" * 7 + "|"]
@@ -116,6 +132,10 @@ def page(
         f"Libraries: {', '.join(f'{name} {version(name)}' for name in libraries)}.",
         "",
         *counts(cells),
+        "",
+        "By the same rule for everyone, and rank errors alone:",
+        "",
+        *standings(cells),
         "",
         "The worst:",
         "",

@@ -122,6 +122,24 @@ def test_lost_cells_are_counted_and_the_worst_comes_first() -> None:
     assert page.ratio([1.0], [0.0]) == "> 100"
 
 
+def test_everyone_is_judged_by_the_same_rule() -> None:
+    cells = [
+        cell([3.0] * 4, [2.0] * 4),  # ours and AggTree are behind JointExp
+        cell([2.0] * 4, [90.0] * 4),  # JointExp is behind AggTree, whose errors are about 50
+        cell([9.0] * 4, [2.0] * 4, kind="values", asked="p99.9"),
+    ]
+    assert page.standings(cells)[2:] == [
+        f"| {OURS} | 1 of 2 cells |",
+        f"| {PEER} | 1 of 2 cells |",
+        f"| {OTHER} | 1 of 2 cells |",
+    ]
+    assert page.standings([cell([2.0] * 4, [2.0] * 4, weaker=[2.0] * 4)])[2:5] == [
+        f"| {OURS} | 0 of 1 cells |",
+        f"| {PEER} | 0 of 1 cells |",
+        f"| {WEAKER} | 0 of 1 cells |",
+    ]
+
+
 def test_a_table_marks_the_best_and_the_lost_and_says_what_is_absent() -> None:
     lines = page.tables([cell([3.0] * 4, [2.0] * 4)], {"PyDP": "not installed"})
     header, row = lines[3], lines[-1]
