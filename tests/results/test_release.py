@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpquantiles as dpq
 from dpquantiles import Neighbors, PureDP, Release
 from dpquantiles.intervals import Intervals, MeasuredRanks
 from dpquantiles.kinds import Kind
@@ -97,7 +98,8 @@ def test_json_is_plain() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, r"^format must be 1, got 2$"),
+        ({"format": 2}, r"^format must be 1, got 2; a newer version of dpquantiles wrote this"),
+        ({"format": "2"}, r"^format must be 1, got '2'$"),
         ({"format": None}, r"^format must be 1, got None$"),
         ({"type": "txt"}, r"^type must be one of 'float', .*, got 'txt'"),
         ({"guarantee": {"kind": "approx"}}, r"^kind must be one of 'pure', .*, got 'approx'"),
@@ -106,6 +108,19 @@ def test_json_is_plain() -> None:
 def test_other_json_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Release.from_dict({**release(1).to_dict(), **changes})
+
+
+@pytest.mark.parametrize("known", [{}, {"grid": None}, {"grid": {"family": 7}}])
+def test_a_family_of_a_newer_version_is_refused(known: dict[str, object]) -> None:
+    plain = dpq.deciles(list(range(100)), epsilon=1.0).to_dict()
+    assert Release.from_dict(plain).to_dict() == plain
+    assert Release.from_dict({**plain, "provenance": known}).provenance == known
+    newer: Any = json.loads(json.dumps(plain))
+    newer["provenance"]["grid"]["family"]["version"] += 1
+    kept = json.dumps(newer)
+    with pytest.raises(ValueError, match=r"grid family must be 1, got 2; a newer version of dpq"):
+        Release.from_dict(newer)
+    assert json.dumps(newer) == kept
 
 
 def test_a_release_is_a_frozen_value() -> None:

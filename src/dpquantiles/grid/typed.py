@@ -74,7 +74,13 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
 @lru_cache(maxsize=128, typed=True)
 def _uniform(kind: Kind, lower: Any, upper: Any, resolution: Any) -> UniformGrid:
     """Cached, because exact fractions are slower than a small draw."""
-    return UniformGrid(lower, upper, resolution, kind, step_name="resolution")
+    grid = UniformGrid(lower, upper, resolution, kind, step_name="resolution")
+    if grid.size == 1:
+        raise InvalidValue(
+            "bounds must be at least one resolution apart, "
+            f"got {lower!r} and {upper!r} with a resolution of {resolution!r}"
+        )
+    return grid
 
 
 @dataclass(frozen=True)

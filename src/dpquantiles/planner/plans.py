@@ -261,7 +261,7 @@ def planned_grid(bounds: Any, resolution: Any, grid: Grid | None) -> Grid:
     if bounds is None:
         return default_grid(REAL, None, resolution)
     stated = UniformGrid(*require.pair(bounds=bounds), resolution, step_name="resolution")
-    return stated if resolution is not None else default_grid(stated.kind, bounds)
+    return default_grid(stated.kind, bounds, resolution)
 
 
 def other_draws(registered: Registration, m: int) -> int:

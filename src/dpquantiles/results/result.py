@@ -14,11 +14,14 @@ from typing import Any, Self
 
 from dpquantiles import privacy
 from dpquantiles.errors import InvalidValue, NotReleased
+from dpquantiles.grid.family import VERSION
 from dpquantiles.kinds import Kind, named, zone_name
 from dpquantiles.privacy import Guarantee
 
 FORMAT = 1
 """Version of the JSON form."""
+
+NEWER = "; a newer version of dpquantiles wrote this, so update dpquantiles to read it"
 
 MOST_LISTED = 9
 """How many names a message lists."""
@@ -26,8 +29,19 @@ MOST_LISTED = 9
 
 def require_format(plain: Mapping[str, Any]) -> None:
     """Refuse a dictionary that another version or another program wrote."""
-    if plain.get("format") != FORMAT:
-        raise InvalidValue(f"format must be {FORMAT}, got {plain.get('format')!r}")
+    found = plain.get("format")
+    if found != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
+        raise InvalidValue(f"format must be {FORMAT}, got {found!r}{NEWER if newer else ''}")
+
+
+def _require_family(provenance: object) -> None:
+    """Refuse answers that were drawn on a family of grids of a newer version."""
+    found = provenance
+    for name in ("grid", "family", "version"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    if isinstance(found, int) and found > VERSION:
+        raise InvalidValue(f"the version of the grid family must be {VERSION}, got {found}{NEWER}")
 
 
 def not_released(what: str, wanted: object, released: Sequence[Any], hint: str = "") -> NotReleased:
@@ -177,6 +191,7 @@ class Answers(Result):
     def _arguments(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
         names = ("mechanism", "type", "provenance")
         stated = {name: plain[name] for name in names}
+        _require_family(plain["provenance"])
         return {**super()._arguments(plain), "q": tuple(plain["q"]), **stated}
 
     @staticmethod
