@@ -67,7 +67,7 @@ def prefix(mass: Floats, decay: Decay) -> Floats:
         sums = algebra.add.accumulate(risen, axis=-1)
         return np.asarray(algebra.times(sums, decay.fall[:length]))
     rows = -(-length // run)
-    padded = np.full((*mass.shape[:-1], rows * run), algebra.zero)
+    padded = algebra.nothing((*mass.shape[:-1], rows * run))
     padded[..., :length] = mass
     inner = prefix(padded.reshape(*mass.shape[:-1], rows, run), decay)
     carried = _doubling(inner[..., :-1, -1], decay)[..., None]
@@ -93,35 +93,50 @@ def suffix(mass: Floats, decay: Decay) -> Floats:
 
 def window(mass: Floats, width: int, decay: Decay) -> Floats:
     """sum_{i <= j < i + width} mass[..., j] s**(j - i)  along the last axis."""
-    if width >= mass.shape[-1]:
+    algebra, length = decay.algebra, mass.shape[-1]
+    if not width:
+        return algebra.nothing(mass.shape)
+    if width >= length:
         return suffix(mass, decay)
-    if width <= SHORT_WINDOW:
-        return _joined_windows(mass, width, decay)
-    return _tails_and_heads(mass, width, decay)
+    if width > SHORT_WINDOW:
+        return _tails_and_heads(mass, width, decay)
+    if length > len(decay.rise):
+        return _joined_windows(mass, width, algebra, decay.fall)
+    # Within a run, masses can be raised to where the axis begins. Then nothing decays.
+    risen = algebra.times(mass, decay.rise[length - 1 :: -1])
+    sums = _joined_windows(risen, width, algebra)
+    return np.asarray(algebra.times(sums, decay.fall[length - 1 :: -1]))
 
 
-def _joined_windows(mass: Floats, width: int, decay: Decay) -> Floats:
-    """Windows of lengths a and b combine to one of length a + b: every length is powers of two."""
-    block, size = mass.copy(), 1
-    sums, covered = np.full_like(mass, decay.algebra.zero), 0
+def _joined_windows(
+    mass: Floats, width: int, algebra: Algebra, fall: Floats | None = None
+) -> Floats:
+    """Windows of lengths a and b combine to one of length a + b: every length is powers of two.
+
+    Without factors, nothing decays.
+    """
+    length, size, covered = mass.shape[-1], 1, 0
+    block = algebra.nothing((*mass.shape[:-1], length + width))
+    block[..., :length] = mass
+    sums = block
     while size <= width:
+        if size > 1:
+            block = _joined(block, size // 2, block, algebra, fall)
         if width & size:
-            if covered:
-                _join(sums, covered, block, decay)
-            else:
-                sums[:] = block
+            sums = _joined(sums, covered, block, algebra, fall) if covered else block
             covered += size
-        if 2 * size <= width:
-            _join(block, size, block, decay)
         size *= 2
-    return sums
+    return sums[..., :length]
 
 
-def _join(near: Floats, width: int, far: Floats, decay: Decay) -> None:
-    """Join sums over windows of this width with the sums over the windows behind them."""
-    faded = decay.algebra.times(far[..., width:], decay.fall[width])
-    joined = near[..., : near.shape[-1] - width]
-    decay.algebra.add(joined, faded, out=joined)
+def _joined(
+    near: Floats, width: int, far: Floats, algebra: Algebra, fall: Floats | None
+) -> Floats:
+    """Sums over windows of this width, joined with those over the windows behind them."""
+    behind = far[..., width:]
+    if fall is not None:
+        behind = algebra.times(behind, fall[width])
+    return np.asarray(algebra.add(near[..., : behind.shape[-1]], behind))
 
 
 def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:
@@ -132,7 +147,7 @@ def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:
     """
     algebra, (*batch, length) = decay.algebra, mass.shape
     rows = -(-length // width)
-    padded = np.full((*batch, (rows + 1) * width), algebra.zero)
+    padded = algebra.nothing((*batch, (rows + 1) * width))
     padded[..., :length] = mass
     blocks = padded.reshape(*batch, rows + 1, width)
     tails = suffix(blocks[..., :-1, :], decay)
@@ -149,7 +164,7 @@ def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
     if length <= LOGARITHMIC_RUN:
         return np.asarray(algebra.add.accumulate(mass, axis=-1))
     rows = -(-length // LOGARITHMIC_RUN)
-    padded = np.full((*mass.shape[:-1], rows * LOGARITHMIC_RUN), algebra.zero)
+    padded = algebra.nothing((*mass.shape[:-1], rows * LOGARITHMIC_RUN))
     padded[..., :length] = mass
     inner = _undecayed(padded.reshape(*mass.shape[:-1], rows, LOGARITHMIC_RUN), algebra)
     carried = _undecayed(inner[..., :-1, -1], algebra)[..., None]
