@@ -85,7 +85,7 @@ def weighted(
     below 2**-PRECISION of the largest may be stated as zero if `exact` knows it.
     """
     shares = algebra.shares(weights)
-    largest = float(shares.max())
+    largest = shares.item(shares.argmax())
     if not largest > 0.0:
         return below(bits, len(weights))
     exponent = min(PRECISION, SUM_BITS - len(shares).bit_length()) - math.frexp(largest)[1]
