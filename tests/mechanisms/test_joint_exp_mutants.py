@@ -147,7 +147,7 @@ def powers_in_place_of_multisets(patch: Patch) -> None:
     """w**k / k!: the numerators stay w."""
 
     def one_more(gaps: Any, free: Any, most: int) -> Any:
-        return free * gaps._shares[:most]
+        return free / (gaps._answers[:most] + 1.0)
 
     patch.setattr(OpenGaps, "_one_more", one_more)
 

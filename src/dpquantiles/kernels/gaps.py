@@ -47,7 +47,6 @@ class OpenGaps:
         most = max(self._later)
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
         self._answers = np.arange(1.0, most + 1).reshape(most, *(1 for _ in batch), 1)
-        self._shares = 1.0 / (self._answers + 1.0)
         self._growth = np.zeros((most, *grids, strip))
         self._open = np.zeros((len(targets) if most else 0, *batch, strip))
         self._offset = 0
@@ -96,7 +95,8 @@ class OpenGaps:
 
     def _one_more(self, free: Floats, most: int) -> Floats:
         """Row a - 1 has the growth in the number of vectors when one answer joins a others."""
-        return np.asarray((free + self._answers[:most]) * self._shares[:most])
+        joined = self._answers[:most]
+        return np.asarray((free + joined) / (joined + 1.0))
 
     def _grow(
         self,

@@ -93,50 +93,35 @@ def suffix(mass: Floats, decay: Decay) -> Floats:
 
 def window(mass: Floats, width: int, decay: Decay) -> Floats:
     """sum_{i <= j < i + width} mass[..., j] s**(j - i)  along the last axis."""
-    algebra, length = decay.algebra, mass.shape[-1]
-    if not width:
-        return algebra.nothing(mass.shape)
-    if width >= length:
+    if width >= mass.shape[-1]:
         return suffix(mass, decay)
-    if width > SHORT_WINDOW:
-        return _tails_and_heads(mass, width, decay)
-    if length > len(decay.rise):
-        return _joined_windows(mass, width, algebra, decay.fall)
-    # Within a run, masses can be raised to where the axis begins. Then nothing decays.
-    risen = algebra.times(mass, decay.rise[length - 1 :: -1])
-    sums = _joined_windows(risen, width, algebra)
-    return np.asarray(algebra.times(sums, decay.fall[length - 1 :: -1]))
+    if width <= SHORT_WINDOW:
+        return _joined_windows(mass, width, decay)
+    return _tails_and_heads(mass, width, decay)
 
 
-def _joined_windows(
-    mass: Floats, width: int, algebra: Algebra, fall: Floats | None = None
-) -> Floats:
-    """Windows of lengths a and b combine to one of length a + b: every length is powers of two.
-
-    Without factors, nothing decays.
-    """
-    length, size, covered = mass.shape[-1], 1, 0
-    block = algebra.nothing((*mass.shape[:-1], length + width))
-    block[..., :length] = mass
-    sums = block
+def _joined_windows(mass: Floats, width: int, decay: Decay) -> Floats:
+    """Windows of lengths a and b combine to one of length a + b: every length is powers of two."""
+    block, size = mass.copy(), 1
+    sums, covered = decay.algebra.nothing(mass.shape), 0
     while size <= width:
-        if size > 1:
-            block = _joined(block, size // 2, block, algebra, fall)
         if width & size:
-            sums = _joined(sums, covered, block, algebra, fall) if covered else block
+            if covered:
+                _join(sums, covered, block, decay)
+            else:
+                sums[:] = block
             covered += size
+        if 2 * size <= width:
+            _join(block, size, block, decay)
         size *= 2
-    return sums[..., :length]
+    return sums
 
 
-def _joined(
-    near: Floats, width: int, far: Floats, algebra: Algebra, fall: Floats | None
-) -> Floats:
-    """Sums over windows of this width, joined with those over the windows behind them."""
-    behind = far[..., width:]
-    if fall is not None:
-        behind = algebra.times(behind, fall[width])
-    return np.asarray(algebra.add(near[..., : behind.shape[-1]], behind))
+def _join(near: Floats, width: int, far: Floats, decay: Decay) -> None:
+    """Join sums over windows of this width with the sums over the windows behind them."""
+    faded = decay.algebra.times(far[..., width:], decay.fall[width])
+    joined = near[..., : near.shape[-1] - width]
+    decay.algebra.add(joined, faded, out=joined)
 
 
 def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:
