@@ -1,6 +1,7 @@
 """What public numbers say about the answers of a job: expected errors, and warnings."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dpquantiles.grid import Grid
@@ -50,14 +51,19 @@ def for_errors(
 def _plain(expected: "Estimate") -> dict[str, object]:
     """Expected errors as plain values, rounded to what they are good for."""
     return {
-        "rank_errors": [float(f"{error:.2g}") for error in expected.expected],
-        "rank_errors_95": [float(f"{error:.2g}") for error in expected.bound],
+        "rank_errors": list(_two_digits(expected.expected)),
+        "rank_errors_95": list(_two_digits(expected.bound)),
         "if": "records are evenly spread",
     }
 
 
+@lru_cache(maxsize=256)
+def _two_digits(errors: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(float(f"{error:.2g}") for error in errors)
+
+
 def _extremes(job: Job) -> list[str]:
-    if not {0.0, 1.0} & set(job.q):
+    if 0.0 not in job.q and 1.0 not in job.q:
         return []
     return [
         "The quantiles 0 and 1 are single records, which privacy hides: their answers may lie far "
@@ -69,19 +75,27 @@ def _tails(job: Job, size: int, expected: "Estimate | None") -> list[str]:
     """A warning about quantiles that are nearer to an end of the data than their error."""
     if expected is None:
         return []
-    room = {q: min(q, 1 - q) * size for q in job.q}
-    bounds = dict(zip(job.q, expected.bound, strict=True))
     # An answer outside the data is off by just as many records as lie beyond.
-    near = sorted(q for q in room if 0 < q < 1 and bounds[q] >= room[q] * ALMOST)
+    near = {
+        q: bound
+        for q, bound in zip(job.q, expected.bound, strict=True)
+        if 0 < q < 1 and bound >= _room(q, size) * ALMOST
+    }
     if not near:
         return []
-    beyond = digits(min(room[q] for q in near))
+    beyond = digits(min(_room(q, size) for q in near))
     lie = "lies" if beyond == "1" else "lie"
     return [
-        f"The answer{'' if len(near) == 1 else 's'} for {', '.join(f'{q:g}' for q in near)} may "
+        f"The answer{'' if len(near) == 1 else 's'} for "
+        f"{', '.join(f'{q:g}' for q in sorted(near))} may "
         f"lie outside the data: only {beyond} of {size:,} records {lie} beyond, and answers may be "
-        f"off by up to {digits(max(bounds[q] for q in near))} records."
+        f"off by up to {digits(max(near.values()))} records."
     ]
+
+
+def _room(q: float, size: int) -> float:
+    """How many records lie beyond a quantile."""
+    return min(q, 1 - q) * size
 
 
 def _crowded(job: Job, size: int, error: float | None) -> list[str]:

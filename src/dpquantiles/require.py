@@ -83,9 +83,10 @@ Option = TypeVar("Option", bound=str)
 def choice(options: Iterable[Option], **parameter: object) -> Option:
     """One of the named options; a near miss gets a suggestion."""
     name, value = _single(parameter)
-    by_text = {str(option): option for option in options}
-    if isinstance(value, str) and value in by_text:
-        return by_text[value]
+    listed = tuple(options)
+    if isinstance(value, str) and value in listed:
+        return listed[listed.index(value)]
+    by_text = {str(option): option for option in listed}
     listing = ", ".join(map(repr, by_text))
     if not isinstance(value, str):
         raise InvalidType(f"{name} must be one of {listing}, got {shown(value)}")

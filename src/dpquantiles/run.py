@@ -66,7 +66,8 @@ def run(job: Job, watch: Callable[[Opened], AbstractContextManager[None]] | None
             entry.record(result)
         if entry.recorded is not None:  # what is handed over is what was written down
             result = results.from_dict(entry.recorded)
-    return replace(result, backend=_library(job, opened))
+    library = _library(job, opened)
+    return result if library is None else replace(result, backend=library)
 
 
 def _library(job: Job, opened: Opened) -> str | None:

@@ -146,8 +146,8 @@ def half_open_the_wrong_way(patch: Patch) -> None:
 def powers_in_place_of_multisets(patch: Patch) -> None:
     """w**k / k!: the numerators stay w."""
 
-    def one_more(gaps: Any, free: Any) -> Any:
-        return free / (gaps._answers + 1.0)
+    def one_more(gaps: Any, free: Any, most: int) -> Any:
+        return free / (gaps._answers[:most] + 1.0)
 
     patch.setattr(OpenGaps, "_one_more", one_more)
 

@@ -47,11 +47,13 @@ class UniformGrid:
     size: int = field(init=False, repr=False, compare=False)
     width: Fraction = field(init=False, repr=False, compare=False)
     """The distance between neighboring points, as a number of the kind."""
-    _low: Fraction = field(init=False, repr=False, compare=False)
     # The first point and the width as multiples of 1 / _parts.
     _first: int = field(init=False, repr=False, compare=False)
     _stride: int = field(init=False, repr=False, compare=False)
     _parts: int = field(init=False, repr=False, compare=False)
+    # The range of the numbers; for real ones, the width, and the first point in units of it.
+    _range: tuple[int | float, int | float] = field(init=False, repr=False, compare=False)
+    _scale: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, step_name: str) -> None:
         kind = self.kind or _stated_kind(self.lower, self.upper, self.step)
@@ -64,11 +66,13 @@ class UniformGrid:
         size = (high - low) // width + 1
         parts = math.lcm(low.denominator, width.denominator)
         first, stride = int(low * parts), int(width * parts)
-        derived = {"kind": kind, "size": size, "width": width, "_low": low}
+        derived = {"kind": kind, "size": size, "width": width}
         derived |= {"_first": first, "_stride": stride, "_parts": parts}
+        derived["_scale"] = float(width), float(low / width)
         for name, value in derived.items():
             object.__setattr__(self, name, value)
         check_ends(self, self.lower, self.upper)
+        object.__setattr__(self, "_range", (self._number(0), self._number(size - 1)))
 
     def _number(self, step: int) -> int | float:
         numerator, denominator = self._first + step * self._stride, self._parts
@@ -77,14 +81,18 @@ class UniformGrid:
     @np.errstate(all="ignore")
     def encode(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """The step nearest to each number."""
-        first, last, top = self._number(0), self._number(self.size - 1), self.size - 1
+        (first, last), top = self._range, self.size - 1
         if self.kind.integral:
-            inside = np.clip(_whole(numbers), first, last)
+            inside = _whole(numbers).clip(first, last)
             # Unsigned, because the distance between two 64-bit integers can need all 64 bits.
             return _nearest_multiple(inside.view(np.uint64) - np.uint64(first % 2**64), self.width)
-        inside = np.clip(numbers.astype(np.float64), first, last)
-        nearest = np.rint(inside / float(self.width) - float(self._low / self.width))
-        return np.clip(np.where(np.isnan(nearest), top, nearest).astype(np.int64), 0, top)
+        width, low = self._scale
+        nearest = numbers.astype(np.float64, copy=False).clip(first, last)
+        nearest /= width
+        nearest -= low
+        np.rint(nearest, out=nearest)
+        nearest[np.isnan(nearest)] = top
+        return nearest.astype(np.int64).clip(0, top)
 
     def numbers(self, steps: NDArray[np.int64]) -> NDArray[Any]:
         """The number of each step: a 64-bit integer, or a double that may be off by a bit."""
@@ -119,12 +127,12 @@ class UniformGrid:
     @property
     def ends(self) -> tuple[Any, Any]:
         """The first and the last value."""
-        first, last = self.decode(np.array([0, self.size - 1]))
+        first, last = map(self.kind.value, self._range)
         return first, last
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
-        lower, upper = (self.kind.to_json(v) for v in self.decode(np.array([0, self.size - 1])))
+        lower, upper = map(self.kind.to_json, self.ends)
         return {"name": "uniform", "lower": lower, "upper": upper, "points": self.size}
 
 

@@ -45,11 +45,23 @@ class Algebra(Protocol):
     def times(self) -> np.ufunc:
         """A mass times a factor."""
 
+    def nothing(self, shape: tuple[int, ...]) -> Floats:
+        """An array without any mass."""
+
     def factor(self, nats: Floats) -> Floats:
         """The factors exp(-nats)."""
 
     def number(self, numbers: Floats | np.float64) -> Floats:
         """Numbers as factors."""
+
+    def scaled(self, mass: float, factor: float) -> float:
+        """One mass times a factor."""
+
+    def joined(self, mass: float, other: float) -> float:
+        """The sum of two single masses."""
+
+    def whole(self, number: int) -> float:
+        """A whole number as a factor."""
 
     def total(self, rows: Floats) -> Floats:
         """The sums of masses over the first axis."""
@@ -85,12 +97,24 @@ class Logarithms:
     add: ClassVar[np.ufunc] = np.logaddexp
     times: ClassVar[np.ufunc] = np.add
 
+    def nothing(self, shape: tuple[int, ...]) -> Floats:
+        return np.full(shape, self.zero)
+
     def factor(self, nats: Floats) -> Floats:
         return -nats
 
     def number(self, numbers: Floats | np.float64) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(numbers))
+
+    def scaled(self, mass: float, factor: float) -> float:
+        return mass + factor
+
+    def joined(self, mass: float, other: float) -> float:
+        return float(np.logaddexp(mass, other))
+
+    def whole(self, number: int) -> float:
+        return math.log(number) if number else -math.inf
 
     def total(self, rows: Floats) -> Floats:
         if len(rows) == 1:
@@ -133,11 +157,23 @@ class ScaledDoubles:
     def one(self) -> float:
         return math.exp(self.log_scale)
 
+    def nothing(self, shape: tuple[int, ...]) -> Floats:
+        return np.zeros(shape)
+
     def factor(self, nats: Floats) -> Floats:
         return np.exp(-nats)
 
     def number(self, numbers: Floats | np.float64) -> Floats:
         return np.asarray(numbers)
+
+    def scaled(self, mass: float, factor: float) -> float:
+        return mass * factor
+
+    def joined(self, mass: float, other: float) -> float:
+        return mass + other
+
+    def whole(self, number: int) -> float:
+        return float(number)
 
     def total(self, rows: Floats) -> Floats:
         return np.asarray(np.add.reduce(rows))

@@ -85,12 +85,12 @@ def weighted(
     below 2**-PRECISION of the largest may be stated as zero if `exact` knows it.
     """
     shares = algebra.shares(weights)
-    largest = float(shares.max())
+    largest = shares.item(shares.argmax())
     if not largest > 0.0:
         return below(bits, len(weights))
     exponent = min(PRECISION, SUM_BITS - len(shares).bit_length()) - math.frexp(largest)[1]
     ends = np.ldexp(shares, exponent).astype(np.int64).cumsum()
-    total = int(ends[-1])
+    total = ends.item(-1)
     while (place := below(bits, total + len(shares))) >= total:
         if exact is not None and weights[place - total] == algebra.zero:
             weights = weights.copy()

@@ -40,9 +40,11 @@ class OpenGaps:
         grids: tuple[int, ...] = (),
     ) -> None:
         self._targets, self._length, self._decay = targets, length, decay
-        # A step shares ranks with earlier steps whose targets are less than an axis away.
-        self._first = np.searchsorted(targets, targets - length, side="right").tolist()
-        most = max(row - first for row, first in enumerate(self._first))
+        # A step shares ranks with other steps whose targets are less than an axis away.
+        self._first = targets.searchsorted(targets - length, side="right").tolist()
+        last = targets.searchsorted(targets + length, side="left").tolist()
+        self._later = [stop - row - 1 for row, stop in enumerate(last)]
+        most = max(self._later)
         strip = min(AXES * length, length + int(targets[-1] - targets[0]))
         self._answers = np.arange(1.0, most + 1).reshape(most, *(1 for _ in batch), 1)
         self._growth = np.zeros((most, *grids, strip))
@@ -75,7 +77,9 @@ class OpenGaps:
             return
         self._move(row, advance)
         offset, fade = self._offset + cells.start, self._decay.fall[advance]
-        self._growth[..., offset + kept : offset + width] = self._one_more(free[..., kept:])
+        # As many answers as there are later steps may join those that enter at new ranks.
+        new = slice(self._later[row]), ..., slice(offset + kept, offset + width)
+        self._growth[new] = self._one_more(free[..., kept:], self._later[row])
         if shrink is not None:
             fade = self._decay.algebra.times(fade, shrink)
         for start in range(0, kept, CELLS):
@@ -89,9 +93,10 @@ class OpenGaps:
             self._grow(self._open[(slice(low, row), *here)], growth, fade, here, *masses)
         self._enter(row, (*passes, slice(offset, offset + width)), kept, once)
 
-    def _one_more(self, free: Floats) -> Floats:
+    def _one_more(self, free: Floats, most: int) -> Floats:
         """Row a - 1 has the growth in the number of vectors when one answer joins a others."""
-        return np.asarray((free + self._answers) / (self._answers + 1.0))
+        joined = self._answers[:most]
+        return np.asarray((free + joined) / (joined + 1.0))
 
     def _grow(
         self,

@@ -111,7 +111,7 @@ def forward(axes: Axes, decay: Decay) -> Masses:
     """All masses, by equations (6) to (8)."""
     algebra = decay.algebra
     shape = len(Masses._fields), len(axes.targets) + 1, axes.length
-    masses = np.full(shape, algebra.zero)
+    masses = algebra.nothing(shape)
     masses[0, 0, -axes.start] = algebra.one
     gaps = open_gaps(axes.targets, axes.length, decay)
     for step in axes.steps(algebra):
@@ -134,7 +134,7 @@ def advance(step: Step, before: Floats, after: Floats, gaps: OpenGaps, decay: De
     (total, upper), factors = before[..., step.sources], Factors(*step.factors)
     made = Masses(*after[..., cells])
     down = _reach_down(total, upper, step.advance, decay)[..., :width]
-    up = scans.prefix(total, decay)[..., :width]
+    up = scans.prefix(total[..., :width], decay)
     made.entering[..., 0] = algebra.zero
     algebra.times(up[..., :-1], decay.fall[1], out=made.entering[..., 1:])
     algebra.add(down, made.entering, out=made.entering)
@@ -183,10 +183,11 @@ class WalkBack:
     decay: Decay
     bits: Bits
 
-    @property
-    def targets(self) -> Ints:
+    @cached_property
+    def targets(self) -> list[int]:
         """The targets of all steps."""
-        return self.axes.targets
+        targets: list[int] = self.axes.targets.tolist()
+        return targets
 
     @property
     def algebra(self) -> Algebra:
@@ -195,15 +196,17 @@ class WalkBack:
 
     def back(self, k: int, cell: int) -> list[int]:
         """Draw answer k, whose cut is in this cell, and all answers before it."""
+        places, offsets, targets = self.axes.places, self.axes.offsets, self.targets
         answers: list[int] = []
         standing = self._standing(k, cell) if k else ""
         while k:
-            first, free, _ = self._place(k, cell)
+            at = offsets[k - 1] + cell
+            first, free = places.first.item(at), places.free.item(at)
             if standing == "gap":
                 count = self._copies(k, cell, free)
-                offsets = draws.sorted_with_repeats(self.bits, free, count)
-                answers += [first + offset for offset in reversed(offsets)]
-                cell += int(self.targets[k - 1] - self.targets[k - count])
+                drawn = draws.sorted_with_repeats(self.bits, free, count)
+                answers += [first + offset for offset in reversed(drawn)]
+                cell += targets[k - 1] - targets[k - count]
                 k -= count - 1
             else:
                 answers.append(first + free if standing == "lower" else first - 1)
@@ -215,29 +218,22 @@ class WalkBack:
     def _choose(self, weights: Floats) -> int:
         return draws.weighted(self.bits, weights, self.algebra)
 
-    def _place(self, k: int, cell: int) -> tuple[int, int, bool]:
-        """The first free point at a cell, how many there are, and whether it is inside an atom."""
-        places, at = self.axes.places, self.axes.offsets[k - 1] + cell
-        return places.first.item(at), places.free.item(at), places.interior.item(at)
-
     def _standing(self, k: int, cell: int) -> str:
         """Where the k-th answer lies, given the cell of its cut."""
-        _, free, interior = self._place(k, cell)
-        if interior:
+        places, masses, algebra = self.axes.places, self.masses, self.algebra
+        at = self.axes.offsets[k - 1] + cell
+        if places.interior.item(at):
             return "interior"
-        upper, lower = self.masses.upper.item(k, cell), self.masses.lower.item(k, cell)
-        once, repeated = self._in_gap(k, cell, free)
-        gap = self.algebra.add(once, repeated)
-        if self._chooses_first(upper, self.algebra.add(gap, lower).item()):
+        upper, lower = masses.upper.item(k, cell), masses.lower.item(k, cell)
+        gap = algebra.joined(*self._in_gap(k, cell, places.free.item(at)))
+        if self._chooses_first(upper, algebra.joined(gap, lower)):
             return "upper"
-        return "gap" if self._chooses_first(gap.item(), lower) else "lower"
+        return "gap" if self._chooses_first(gap, lower) else "lower"
 
     def _in_gap(self, k: int, cell: int, points: int) -> tuple[float, float]:
         """The masses of the gap at a cell: entered by the k-th answer, and by an earlier one."""
-        entering, repeated = self.masses.entering, self.masses.repeated
-        factor = self.algebra.number(np.float64(points))
-        once = self.algebra.times(entering.item(k, cell), factor)
-        return once.item(), repeated.item(k, cell)
+        entering, algebra = self.masses.entering.item(k, cell), self.algebra
+        return algebra.scaled(entering, algebra.whole(points)), self.masses.repeated.item(k, cell)
 
     def _chooses_first(self, first: float, second: float) -> bool:
         return draws.chooses_first(self.bits, first, second, self.algebra)
@@ -246,26 +242,26 @@ class WalkBack:
         """How many answers share the gap, by the terms of (8); usually the answer is alone."""
         if self._chooses_first(*self._in_gap(k, cell, points)):
             return 1
-        terms = _copies_at(self.masses, self.targets, k, points, cell, self.decay)
+        terms = _copies_at(self.masses, self.axes.targets, k, points, cell, self.decay)
         return 2 + self._choose(terms[1:])
 
     def _predecessor(self, k: int, cell: int, standing: str) -> tuple[int, str]:
         """The cell and the standing of answer k-1, given where answer k entered its slot."""
         if standing == "interior":
             return cell, self._standing(k - 1, cell)
-        total, advance = self.masses.total[k - 1], int(self.targets[k - 1] - self.targets[k - 2])
+        total, advance = self.masses.total[k - 1], self.targets[k - 1] - self.targets[k - 2]
+        same_rank, times = cell + advance, self.algebra.times
         first = cell if standing == "upper" else 0
-        stop = cell + 1 if standing == "lower" else min(cell + advance, len(total))
+        stop = cell + 1 if standing == "lower" else min(same_rank, len(total))
         here = self.decay.length - cell
         near = self.decay.around[here + first : here + stop]
-        same_rank = cell + advance
         if standing == "lower" or same_rank >= len(total):
-            weights = self.algebra.times(total[first:stop], near)
+            weights = times(total[first:stop], near)
         else:
             weights = np.empty(stop - first + 1)
-            self.algebra.times(total[first:stop], near, out=weights[:-1])
+            times(total[first:stop], near, out=weights[:-1])
             tied = self.masses.upper.item(k - 1, same_rank)
-            weights[-1] = self.algebra.times(tied, self.decay.fall[advance])
+            weights[-1] = self.algebra.scaled(tied, self.decay.fall.item(advance))
         choice = self._choose(weights)
         if choice == stop - first:
             return same_rank, "upper"

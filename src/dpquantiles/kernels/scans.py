@@ -67,7 +67,7 @@ def prefix(mass: Floats, decay: Decay) -> Floats:
         sums = algebra.add.accumulate(risen, axis=-1)
         return np.asarray(algebra.times(sums, decay.fall[:length]))
     rows = -(-length // run)
-    padded = np.full((*mass.shape[:-1], rows * run), algebra.zero)
+    padded = algebra.nothing((*mass.shape[:-1], rows * run))
     padded[..., :length] = mass
     inner = prefix(padded.reshape(*mass.shape[:-1], rows, run), decay)
     carried = _doubling(inner[..., :-1, -1], decay)[..., None]
@@ -103,7 +103,7 @@ def window(mass: Floats, width: int, decay: Decay) -> Floats:
 def _joined_windows(mass: Floats, width: int, decay: Decay) -> Floats:
     """Windows of lengths a and b combine to one of length a + b: every length is powers of two."""
     block, size = mass.copy(), 1
-    sums, covered = np.full_like(mass, decay.algebra.zero), 0
+    sums, covered = decay.algebra.nothing(mass.shape), 0
     while size <= width:
         if width & size:
             if covered:
@@ -132,7 +132,7 @@ def _tails_and_heads(mass: Floats, width: int, decay: Decay) -> Floats:
     """
     algebra, (*batch, length) = decay.algebra, mass.shape
     rows = -(-length // width)
-    padded = np.full((*batch, (rows + 1) * width), algebra.zero)
+    padded = algebra.nothing((*batch, (rows + 1) * width))
     padded[..., :length] = mass
     blocks = padded.reshape(*batch, rows + 1, width)
     tails = suffix(blocks[..., :-1, :], decay)
@@ -149,7 +149,7 @@ def _undecayed(mass: Floats, algebra: Algebra) -> Floats:
     if length <= LOGARITHMIC_RUN:
         return np.asarray(algebra.add.accumulate(mass, axis=-1))
     rows = -(-length // LOGARITHMIC_RUN)
-    padded = np.full((*mass.shape[:-1], rows * LOGARITHMIC_RUN), algebra.zero)
+    padded = algebra.nothing((*mass.shape[:-1], rows * LOGARITHMIC_RUN))
     padded[..., :length] = mass
     inner = _undecayed(padded.reshape(*mass.shape[:-1], rows, LOGARITHMIC_RUN), algebra)
     carried = _undecayed(inner[..., :-1, -1], algebra)[..., None]

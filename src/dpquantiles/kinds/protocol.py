@@ -89,6 +89,8 @@ def as_array(values: Iterable[Any]) -> NDArray[Any]:
 def column(kind: Kind, values: Iterable[Any]) -> Column:
     """Data as numbers of a kind; masked records count as missing."""
     array = as_array(values)
+    if not isinstance(array, np.ma.MaskedArray):
+        return kind.numbers(array)
     numbers, missing = kind.numbers(np.ma.getdata(array))
     if not np.ma.is_masked(array):
         return Column(numbers, missing)

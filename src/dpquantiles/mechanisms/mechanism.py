@@ -237,7 +237,7 @@ def target_ranks(q: Floats, size: Any, missing: Any = 0) -> NDArray[np.int64]:
     quantile and a column for every entry.
     """
     targets: NDArray[np.int64] = np.rint(np.multiply.outer(q, size)).astype(np.int64)
-    if not np.any(missing):
+    if not np.count_nonzero(missing):
         return targets
     return targets - struck_below(targets, np.asarray(size), np.asarray(missing))
 

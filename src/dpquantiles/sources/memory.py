@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dpquantiles.errors import InvalidType, MissingBackend, unquoted
 from dpquantiles.grid import Grid
-from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, infer
+from dpquantiles.kinds import ANYTHING, DecimalUnits, Domain, Kind, as_array, column, infer
 from dpquantiles.kinds.domain import decimals, of_dtype, of_kind
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.tables import domain_of, kind_of, places
-from dpquantiles.views import ArrayView, SortedView
+from dpquantiles.views import ArrayView, SortedView, stand_in
 
 UNDECLARED = ("object", "null")
 """Names of column types that say nothing about the records."""
@@ -38,7 +38,8 @@ class TypedColumn(NamedTuple):
 
     def check(self, grid: Grid, missing: Any) -> None:
         """Refuse a grid, or a stand-in for missing values, that is of another type."""
-        ArrayView(self.values[:0], grid, missing=missing)
+        stand_in(grid, missing)
+        column(grid.kind, self.values[:0])
 
     def pinned(self) -> AbstractContextManager["TypedColumn"]:
         """The column itself, because nothing changes it."""
