@@ -230,7 +230,7 @@ def keys(text: str | Sequence[Sequence[str]], columns: KeyColumns) -> list[tuple
     elif text.lower().endswith(".csv") or Path(text).exists():
         rows = _read_rows(Path(text), columns.by)
     elif len(columns.by) == 1:
-        rows = [[key] for key in text.split(",")]
+        rows = [[key.strip()] for key in text.split(",")]
     else:
         raise InvalidValue(
             f"keys must be a CSV file with the columns {', '.join(columns.by)}, got {text!r}"

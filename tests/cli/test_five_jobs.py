@@ -96,5 +96,5 @@ def test_a_picture_for_a_report(run: Command) -> None:
 
 def test_the_epsilon_for_an_error_in_dollars(run: Command) -> None:
     done = run(*job("plan"))
-    (epsilon,) = re.findall(r"epsilon = ([\d.]+) is the smallest", done.err)
+    (epsilon,) = re.findall(r"epsilon = ([\d.]+) is enough", done.err)
     assert 0.01 < float(epsilon) < 1

@@ -61,6 +61,13 @@ def test_groups_as_csv_and_text(run: Command) -> None:
 
 
 @pytest.mark.usefixtures("people")
+def test_spaces_around_listed_keys_do_not_count(run: Command) -> None:
+    done = run(*BASE, "--by", "county", "--keys", "Kent, Devon ", "--seed", "1")
+    assert [group["key"] for group in done.json["groups"]] == [["Kent"], ["Devon"]]
+    assert "no records" not in done.err
+
+
+@pytest.mark.usefixtures("people")
 def test_units_and_private_keys(run: Command) -> None:
     private = ("--keys", "private", "--delta", "1e-6", "--neighbors", "add-remove")
     unit = ("--unit", "person", "--max-rows-per-unit", "2")

@@ -59,7 +59,7 @@ def test_a_plan_draws_itself(run: Command, tmp_path: Path) -> None:
 def test_the_smallest_epsilon_is_found(run: Command) -> None:
     done = run(*PLAN, "--rank-error", "0.01", "--format", "json")
     assert done.code == 0
-    assert "is the smallest" in done.err
+    assert "is enough for" in done.err
     bounds = next(r for r in done.json["table"] if r["mechanism"] == done.json["auto"]["mechanism"])
     assert max(bounds["bound95"]) <= 0.0103 * 2000
 
@@ -73,6 +73,15 @@ def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
     )
     days = run("plan", "--bounds", "2024-01-01", "2024-12-31", *rest).json["grid"]
     assert (days["lower"], days["points"]) == ("2024-01-01", 366)
+
+
+@pytest.mark.parametrize(
+    ("spread", "type"),
+    [("2020-01-01:2024-01-01", "date"), ("0s:3h", "timedelta"), ("0:9e4", "float")],
+)
+def test_a_spread_of_times_tells_the_type(run: Command, spread: str, type: str) -> None:
+    asked = ("plan", "--size", "100", "-q", "median", "-e", "1", "--spread", spread)
+    assert run(*asked).out == run(*asked, "--type", type).out != ""
 
 
 @pytest.mark.parametrize(
@@ -202,14 +211,14 @@ def test_a_dry_run_warns_of_a_hopeless_request(run: Command, tmp_path: Path) -> 
 def test_the_epsilon_for_an_error_in_values(run: Command) -> None:
     options = ("plan", "--size", "1e4", "-q", "median", "--spread", "10000:90000")
     done = run(*options, "--value-error", "1000")
-    assert re.match(r"note: epsilon = [\d.]+ is the smallest with a 95% value error", done.err)
+    assert re.match(r"note: epsilon = [\d.]+ is enough for a 95% value error", done.err)
     (worst,) = re.findall(r"^  0\.5 .* ([\d.]+)$", done.out, re.MULTILINE)
     assert float(worst) <= 1000
     refused = run("plan", "--size", "1e4", "-q", "median", "--value-error", "1000")
     assert "state --spread LOW:HIGH or bounds" in refused.err
     assert run(*options, "--value-error", "9", "-e", "1").code == 2
     weeks = ("--bounds", "2020-01-01", "2024-01-01", "--value-error", "7d")
-    assert "value error of 7d" in run("plan", "--size", "1e4", "-q", "median", *weeks).err
+    assert "value error of at most 7d" in run("plan", "--size", "1e4", "-q", "median", *weeks).err
 
 
 def test_an_error_is_met_by_a_release_with_intervals(run: Command) -> None:

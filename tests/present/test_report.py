@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
@@ -160,6 +161,37 @@ def test_intervals_of_groups_stand_below_their_answers() -> None:
     assert "at least 95%" in read_out
     assert "to_frame" not in read_out
     assert "to_frame() and in" in markdown(shown).replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("ends", "records", "words"),
+    [
+        ((None, 99), 1000, "20 or less"),
+        ((-99, None), 1000, "20 or more"),
+        ((-99, 99), 1000, "-99 to 20"),
+        ((None, None), 1, "any value"),
+    ],
+)
+def test_intervals_of_groups_read_as_english(
+    ends: tuple[int | None, int | None], records: int, words: str
+) -> None:
+    part = with_intervals([10, 20, 30], ends=ends)
+    assert part.ranks is not None
+    shown = GroupedRelease(
+        by=("town",),
+        keys=(("Kent",),),
+        key_types=("str",),
+        values=(part.values,),
+        q=part.q,
+        guarantee=PureDP(epsilon=1.0),
+        mechanism="joint_exp",
+        type="int",
+        ranks=(replace(part.ranks, counts=(records,) * 4, size=4 * records),),
+    )
+    told = " ".join(read(page(shown)).text.split())
+    assert f" {words} " in told
+    assert " 1 group by town. " in told
+    assert "The intervals are in to_frame()" in repr(shown)
 
 
 PROBE = """<iframe id="f" style="width:{width}px;height:900px" srcdoc="{page}"></iframe><script>

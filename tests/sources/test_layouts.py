@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.errors import UnreadableData
 from dpquantiles.sources import relations
 from dpquantiles.sources.layouts import common_type
 from dpquantiles.sources.named import Named
@@ -242,3 +243,15 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         with pytest.raises(ValueError, match=rf"{name}\.csv\.gz' cannot be read as CSV"):
             dpq.median(f"{tmp_path}/{name}*.csv.gz", column="v", epsilon=1)
+
+
+@pytest.mark.parametrize("kept", [20_000, -4], ids=["half", "all but the checksum"])
+def test_an_archive_that_is_cut_off_below_its_header_is_named(tmp_path: Path, kept: int) -> None:
+    noise = np.random.default_rng(0).integers(0, 10**9, 50_000)
+    whole = gzip.compress("\n".join(["v", *map(str, noise)]).encode())
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(whole[:kept])
+    with pytest.raises(UnreadableData, match=r"cut\.csv\.gz' .* cut off or damaged") as caught:
+        dpq.median(str(path), column="v", epsilon=1)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None

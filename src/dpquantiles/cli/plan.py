@@ -17,6 +17,7 @@ from dpquantiles.planner.plans import Plan
 from dpquantiles.planner.plans import plan as planned
 from dpquantiles.planner.reference import SHAPES
 from dpquantiles.present import plans
+from dpquantiles.sources.cells import parse
 from dpquantiles.written import distance, stated_grid, value
 
 Size = Annotated[
@@ -129,7 +130,7 @@ def plan(
     require.choice(options.PLAIN_FORMATS, format=format)
     quantiles = written.quantiles(",".join(q))
     n = require.count(minimum=1, size=written.whole("size", size))
-    grid = stated_grid(type, bounds, resolution)
+    grid = stated_grid(type or _type_of_times(spread, bounds), bounds, resolution)
     part = None if spread is None else _spread(spread, grid)
     beside = written.intervals(intervals, intervals_of)
     rows = written.whole("max_rows_per_unit", max_rows_per_unit or "1")
@@ -165,6 +166,18 @@ def show(
     screen.result("\n".join(lines))
 
 
+def _type_of_times(spread: str | None, bounds: object) -> str | None:
+    """The type of a spread of dates or times without bounds; numbers do not tell a type."""
+    if spread is None or bounds is not None:
+        return None
+    values = {
+        name: [parse(end.strip(), name) for end in spread.split(":")]
+        for name in written.GUESSED
+        if name in written.SPANS
+    }
+    return next((name for name, ends in values.items() if None not in ends), None)
+
+
 def _spread(text: str, grid: Grid) -> Any:
     if ":" in text:
         return tuple(value(part, grid.kind, "spread") for part in text.split(":"))
@@ -194,5 +207,5 @@ def _enough(
     small = None if delta is None else written.number("delta", delta, "1e-6")
     enough = epsilon_for(**error, delta=small, **asked)
     what = name.replace("_", " ")
-    screen.note(f"epsilon = {enough:g} is the smallest with a 95% {what} of {text}")
+    screen.note(f"epsilon = {enough:g} is enough for a 95% {what} of at most {text}")
     return f"{enough:.17g}"

@@ -19,7 +19,7 @@ from dpquantiles.planner import choice, costs
 from dpquantiles.planner.costs import SourceKind
 from dpquantiles.planner.estimates import Estimate, estimate
 from dpquantiles.planner.reference import Reference, Shape, bounded, extent, reference
-from dpquantiles.privacy import Guarantee, Neighbors, NeighborsName, Units
+from dpquantiles.privacy import Guarantee, NeighborsName, Units
 from dpquantiles.privacy.guarantees import IN_WORDS
 from dpquantiles.require import AskedQuantiles
 
@@ -236,14 +236,13 @@ def planned(
                 reason = str(refusal)
         if not registered.mechanism.profile.research_only:
             left_out[name] = reason
-    counted = "public size" if budget.neighbors is Neighbors.ADD_REMOVE else "records"
     points = f" {view.grid.size:,} grid points;" if bounded(view.grid) else ""
     return Plan(
         size=size,
         q=q,
         budget=budget,
         grid=view.grid.describe(),
-        assumption=f"{view.words};{points} {size:,} {counted}",
+        assumption=f"{view.words};{points} {size:,} records",
         intervals=intervals,
         rows=rows,
         extent=extent,

@@ -57,7 +57,7 @@ def short(result: Shown, width: int = tables.WIDTH) -> str:
     shown = tables.shortened(columns(result, most=None), MOST_SHORT)
     table = tables.lines(tables.narrowed(shown, width, keys(result)), (), keys(result))
     lines = [*_above(result, width), *table]
-    said = [promise(result), *hidden(result), *_warnings(result)]
+    said = [promise(result), *_elsewhere(result), *hidden(result), *_warnings(result)]
     return "\n".join([*lines, *tables.wrapped(said, width)])
 
 
@@ -133,8 +133,17 @@ def ranges(result: Shown, most: int | None = None) -> dict[str, list[str]]:
         return {}
     every = len(result.q)
     ends = _ends(result, None if most is None else most * every).values()
-    written = [" to\u00a0".join(pair) for pair in zip(*ends, strict=True)]
+    written = [_range(*pair) for pair in zip(*ends, strict=True)]
     return {quantile(q): written[i::every] for i, q in enumerate(result.q) if written}
+
+
+def _range(lower: str, upper: str) -> str:
+    """The two ends of an interval as one phrase."""
+    if lower == OPEN_BELOW and upper == OPEN_ABOVE:
+        return "any value"
+    if lower == OPEN_BELOW:
+        return f"{upper}\u00a0{lower}"
+    return f"{lower}\u00a0{upper}" if upper == OPEN_ABOVE else f"{lower} to\u00a0{upper}"
 
 
 def facts(result: Shown, most: int | None = None) -> dict[str, list[str]]:
@@ -186,10 +195,11 @@ def covered(result: Release | GroupedRelease) -> list[str]:
     return [coverage(ranks.requested)]
 
 
-def _elsewhere(result: Release | GroupedRelease) -> list[str]:
+def _elsewhere(result: Shown) -> list[str]:
     """Where the intervals are, if the table has no room for them."""
-    wide = isinstance(result, GroupedRelease) and len(result.q) > 1
-    return [ELSEWHERE] if wide and result.ranks else []
+    if not isinstance(result, GroupedRelease) or len(result.q) == 1 or not result.ranks:
+        return []
+    return [ELSEWHERE]
 
 
 def _warnings(result: Shown) -> list[str]:

@@ -82,9 +82,9 @@ def sections(result: Shown, remains: Remains | None = None) -> list[Element]:
 def in_short(result: Shown) -> Iterator[str]:
     """The main answers as sentences."""
     if isinstance(result, GroupedRelease):
-        yield f"{len(result):,} groups by {' and '.join(result.by)}."
+        yield f"{_counted(len(result), 'group')} by {' and '.join(result.by)}."
     elif isinstance(result, Description):
-        yield f"{len(result)} columns."
+        yield f"{_counted(len(result), 'column')}."
     else:
         words = dict(zip(result.q, labels(result.values), strict=True))
         if 0.5 in words:
@@ -94,6 +94,10 @@ def in_short(result: Shown) -> Iterator[str]:
             yield f"About {_percent(low)} are {words[low]} or less."
         if 0.5 < high < 1:
             yield f"About {_percent(1 - high)} are {words[high]} or more."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

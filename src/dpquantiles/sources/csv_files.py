@@ -13,7 +13,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import NamedTuple
 
-from dpquantiles.errors import InvalidValue
+from dpquantiles.errors import InvalidValue, UnreadableData
 from dpquantiles.kinds import Kind
 from dpquantiles.sources.cells import SAMPLE, looks_like_a_value, read_cells
 from dpquantiles.sources.memory import TypedColumn
@@ -25,6 +25,9 @@ OTHER_COMMAS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 
 LONGEST_LINE = 1 << 26
 """Engines get files whose lines have fewer bytes than this."""
+
+DAMAGE = (OSError, EOFError, zlib.error)
+"""What reading a file raises that is cut off or damaged."""
 
 
 def require_column(file: Named, column: str) -> None:
@@ -57,7 +60,10 @@ def _cells(file: Named, column: str) -> Iterator[Iterator[str]]:
         index = position(names, column, path, file.comma)
         if len(names) > 1:  # in a file with one column, a blank line is a missing cell
             rows = filter(None, rows)
-        yield (row[index].strip() if index < len(row) else "" for row in rows)
+        try:
+            yield (row[index].strip() if index < len(row) else "" for row in rows)
+        except DAMAGE as error:
+            raise UnreadableData(_damaged(path, error)) from None
 
 
 @contextmanager
@@ -135,10 +141,12 @@ def read_header(path: Path, comma: str) -> Header:
     try:
         with _rows(path, comma) as rows:
             return header_of(rows, path)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidValue(
-            f"'{path}' cannot be read as CSV ({type(error).__name__}); it may be cut off or damaged"
-        ) from None
+    except DAMAGE as error:
+        raise InvalidValue(_damaged(path, error)) from None
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return f"'{path}' cannot be read as CSV ({type(error).__name__}); it may be cut off or damaged"
 
 
 def position(names: Sequence[str], column: str, path: str | Path, comma: str = ",") -> int:
