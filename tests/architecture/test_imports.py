@@ -174,6 +174,7 @@ ROWS = "(VALUES (1, 1.5, DATE '2024-01-02'), (2, NULL, NULL)) AS t(k, x, d)"
         ("duckdb", "'SELECT 1.5 AS x'", "column='x'", "import pyarrow"),
         ("duckdb", f'"FROM {ROWS}"', "column='d'", "import pyarrow"),
         ("duckdb", f'"FROM {ROWS}"', "column='x', unit='k'", "import pyarrow"),
+        ("duckdb", f'"FROM {ROWS}"', "column='x', by='k', keys=[1, 2]", "import pyarrow"),
     ],
 )
 def test_a_lazy_table_loads_its_own_library_alone(

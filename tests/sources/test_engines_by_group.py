@@ -18,7 +18,7 @@ import dpquantiles as dpq
 from dpquantiles.kinds import REAL
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources import units
-from dpquantiles.sources.engine import CODE, TOGETHER, Engine, engine_of
+from dpquantiles.sources.engine import CODE, Engine, engine_of
 from dpquantiles.sources.group_scans import VALUE, EngineGroups
 from dpquantiles.sources.tables import open_table
 from tests.sources.origins import LAZY, SLOW, make
@@ -134,7 +134,14 @@ def test_groups_in_several_portions_are_those_of_the_array(
         assert ask(lazy, **options) == mixed_in_memory(json.dumps(options))
 
 
-def test_fetched_rows_are_gone_before_the_next_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def codes_of(rows: Any) -> set[int]:
+    return set(rows[CODE].to_list())
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_fetched_rows_are_gone_before_the_next_are_fetched(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     codes = np.arange(90) // 9
     table = open_table(pl.LazyFrame({CODE: codes, VALUE: codes * 1.0}))
     engine, original = engine_of(table), Engine.collected
@@ -148,10 +155,11 @@ def test_fetched_rows_are_gone_before_the_next_are_fetched(monkeypatch: pytest.M
         return rows
 
     monkeypatch.setattr(Engine, "collected", collected)
+    monkeypatch.setattr(type(engine), "together", together)
     runs = [range(place, place + 1) for place in range(10)]
-    found = [set(rows[CODE]) for rows in engine.portions(table.frame, runs)]
+    found = list(map(codes_of, engine.portions(table.frame, runs)))
     assert found == [{place} for place in range(10)]
-    assert held == [0] * -(-10 // TOGETHER)
+    assert held == [0] * -(-10 // together)
 
 
 @pytest.mark.parametrize("unordered", [0, 100])
@@ -172,6 +180,20 @@ def test_portions_of_duckdb_are_the_same_whether_it_orders_rows_or_not(
     for run, rows in zip(runs, found, strict=True):
         expected = sorted((i * 7 % 30, i / 2) for i in range(900) if i * 7 % 30 in run)
         assert sorted(rows.select(CODE, VALUE).rows()) == expected
+
+
+@pytest.mark.parametrize("most", [1, 7, 29, 30, 31])
+def test_keys_are_written_into_duckdb_by_several_statements(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.setattr("dpquantiles.sources.duckdb.MOST_WRITTEN", most)
+    rows = "SELECT (i % 40)::BIGINT AS k, encode(i::VARCHAR) AS t FROM range(40) t(i)"
+    table = open_table(duckdb.connect().sql(rows))
+    keys = [(i, str(i).encode()) for i in range(5, 35)]
+    with engine_of(table).with_places(table.frame, ("k", "t"), keys) as frame:
+        found = engine_of(table).collected(frame.select("k", CODE)).rows()
+    assert sorted(found) == [(i, i - 5) for i in range(5, 35)]
 
 
 def test_a_row_of_another_group_is_a_contradiction() -> None:

@@ -35,7 +35,7 @@ from dpquantiles.privacy import Neighbors
 from dpquantiles.views import AnyGroups, Groups
 from dpquantiles.views.protocol import Ints
 
-CELLS = 1 << 17
+CELLS = 1 << 16
 """The most ranks, over all columns, that pass through the kernels together: they fit the cache."""
 
 ALIKE, SLACK = 1.25, 16
@@ -145,17 +145,23 @@ def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) ->
     order = np.argsort(mechanism.q, kind="stable")
     ascending = np.asarray(mechanism.q)[order]
     missing = _left_out(mechanism, groups)
+    steps = np.empty((len(groups), len(order)), dtype=np.int64)
     for chunk in _chunks(np.flatnonzero(together), groups.n):
         places, n = _places(groups, chunk, answered), groups.n[chunk]
         counts = n, sizes[chunk], missing[chunk]
         batch = Batch.of(setting, ascending, places, answered.size, *counts)
-        steps = np.empty((len(chunk), len(order)), dtype=np.int64)
-        steps[:, order] = batch.draw(bits).T
-        values = iter(answered.decode(steps.ravel()))
-        drawn = zip(*[values] * len(order), strict=True)
-        for group, answer in zip(chunk.tolist(), drawn, strict=True):
-            answers[group] = answer
+        steps[chunk[:, None], order] = batch.draw(bits).T
+    decoded = _decoded(answered, steps[together])
+    for group, answer in zip(np.flatnonzero(together).tolist(), decoded, strict=True):
+        answers[group] = answer
     return answers
+
+
+def _decoded(grid: Grid, steps: Ints) -> Iterator[Answers]:
+    """The values of each row; equal ones are one object, because there may be millions of them."""
+    points, places = np.unique(steps, return_inverse=True)
+    values = map(grid.decode(points).__getitem__, places.ravel().tolist())
+    return zip(*[values] * steps.shape[1], strict=True)
 
 
 def _shared(mechanism: JointExp, groups: Groups) -> tuple[Setting, Grid]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -46,6 +46,9 @@ HIDDEN = (
 
 VOLATILE = "SELECT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE'"
 
+MOST_WRITTEN = 1 << 14
+"""The most rows of a table that one statement writes."""
+
 RANDOM = f"({ROW}::DOUBLE + 0.5) / 2.0 ** 64"
 EARLIEST = f"((-ln({RANDOM}) / {COPY} * 2.0 ** 56)::BIGINT::HUGEINT << 64) + {ROW}"
 """Orders the rows of a unit, with `COPY` copies of each: the least of so many random numbers.
@@ -59,6 +62,7 @@ class DuckDB(QueryEngine):
     """Cells are texts of SQL."""
 
     name, extra = "DuckDB", "duckdb"
+    together = 1  # it finds the rows of some keys fast, but needs much memory by itself
 
     def with_cells(self, native: Any, cells: Mapping[str, str]) -> Any:
         names = dict.fromkeys((*native.columns, *cells))
@@ -147,26 +151,38 @@ class DuckDB(QueryEngine):
 
     def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows in a temporary table, which DuckDB moves to disk if memory is short."""
-        return _temporary(native, f"SELECT * FROM {ROWS}")
+        return _temporary(native, [f"SELECT * FROM {ROWS}"])
 
     def uploaded(
         self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
     ) -> AbstractContextManager[Any]:
-        """A temporary table, from one text for each column: DuckDB reads long lists slowly."""
-        cells = (_unnested(name, parts, schema[name]) for name, parts in columns.items())
-        return _temporary(native, f"SELECT {', '.join(cells)}")
+        """A temporary table, from one text for each column: DuckDB reads long lists slowly.
+
+        It keeps what it took to read a statement, so a long table takes several.
+        """
+        starts = range(0, len(next(iter(columns.values()))), MOST_WRITTEN)
+        return _temporary(native, (_written(columns, schema, start) for start in starts))
 
 
 @contextmanager
-def _temporary(native: Any, query: str) -> Iterator[Any]:
-    """The result of a query, in a temporary table on the connection of a relation."""
+def _temporary(native: Any, queries: Iterable[str]) -> Iterator[Any]:
+    """The results of queries, in one temporary table on the connection of a relation."""
     name = f"dpq_{uuid4().hex}"
     try:
-        native.query(ROWS, f"CREATE TEMP TABLE {name} AS {query}")
+        for place, query in enumerate(queries):
+            start = f"INSERT INTO {name}" if place else f"CREATE TEMP TABLE {name} AS"
+            native.query(ROWS, f"{start} {query}")
         yield native.query(ROWS, f"SELECT * FROM {name}")
     finally:
         with suppress(duckdb.Error):  # a failed transaction has already dropped the table
             _runner(native)(f"DROP TABLE IF EXISTS {name}")
+
+
+def _written(columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any], start: int) -> str:
+    """A query of some rows of a table: at most `MOST_WRITTEN` from a place on."""
+    some = slice(start, start + MOST_WRITTEN)
+    cells = (_unnested(name, parts[some], schema[name]) for name, parts in columns.items())
+    return f"SELECT {', '.join(cells)}"
 
 
 def _unnested(name: str, parts: Sequence[Any], dtype: Any) -> str:

@@ -42,9 +42,6 @@ COUNT, LOW, HIGH = "count", "low", "high"
 CODE = "dpq_code"
 """The column of the place that the key of a row has in a list of keys."""
 
-TOGETHER = 4
-"""How many portions of groups are fetched at once where the engine does not order rows."""
-
 UNORDERED = 16
 """Up to so many portions, a few scans cost less than ordering the rows."""
 
@@ -121,6 +118,8 @@ class Engine(ABC):
     """The extra of this package that installs the libraries it needs."""
     backend = "pyarrow"
     """The library that holds collected rows."""
+    together = 4
+    """How many portions of groups are fetched at once, if the engine does not order rows."""
 
     def safe(self, table: Table, columns: Sequence[str]) -> Table:  # noqa: ARG002
         """The same rows, where each value of these columns can be compared, hashed and collected.
@@ -188,8 +187,8 @@ class Engine(ABC):
 
     def portions(self, frame: Any, runs: Sequence[range]) -> Iterator[Any]:
         """The rows of each of these ascending runs of places, with as few scans as possible."""
-        for start in range(0, len(runs), TOGETHER):
-            some = runs[start : start + TOGETHER]
+        for start in range(0, len(runs), self.together):
+            some = runs[start : start + self.together]
             # The rows are named nowhere here, so they are gone before the next ones are fetched.
             yield from _split(self.collected(_among(frame, some[0].start, some[-1].stop)), some)
 
@@ -320,6 +319,9 @@ class Engine(ABC):
 
 def _split(rows: Any, runs: Sequence[range]) -> Iterator[Any]:
     """Fetched rows, run by run."""
+    if len(runs) == 1:
+        yield rows
+        return
     for run in runs:
         yield _among(rows, run.start, run.stop)
 

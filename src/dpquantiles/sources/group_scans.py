@@ -47,6 +47,8 @@ def counted(table: Table, names: Sequence[str]) -> Any:
         *names, (gone if table.lazy else nw.lit(0)).cast(nw.Int32).alias(ABSENT)
     )
     counts = frame.group_by(*names).agg(nw.len().alias(COUNT), nw.col(ABSENT).sum())
+    # Databases add up in types that are wider than any count, and that Python reads slowly.
+    counts = counts.with_columns(nw.col(ABSENT).cast(nw.Int64))
     return engine_of(table).collected(counts) if table.lazy else counts
 
 
