@@ -90,7 +90,7 @@ def weighted(
         return below(bits, len(weights))
     exponent = min(PRECISION, SUM_BITS - len(shares).bit_length()) - math.frexp(largest)[1]
     ends = np.ldexp(shares, exponent).astype(np.int64).cumsum()
-    total = ends.item(-1)
+    total: int = ends.item(-1)
     while (place := below(bits, total + len(shares))) >= total:
         if exact is not None and weights[place - total] == algebra.zero:
             weights = weights.copy()
