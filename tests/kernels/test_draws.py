@@ -157,7 +157,7 @@ def test_weighted_is_exact(
         fraction = Fraction(share) * Fraction(2) ** exponent % 1
         return True
 
-    monkeypatch.setattr(draws, "_fraction_coin", toss)
+    monkeypatch.setattr(draws, "fraction_coin", toss)
     chosen, bound = 0, 1
     while chosen < bound:
         fraction, asked = Fraction(1), iter([chosen])
@@ -178,7 +178,7 @@ def test_weighted_is_exact(
 
 @pytest.mark.parametrize(("share", "exponent"), [(0.3125, 2), (0.3125, 3), (5.0, -4), (5.0, 0)])
 def test_the_coin_of_a_fraction_is_exact(share: float, exponent: int) -> None:
-    heads = sum(draws._fraction_coin(Script(value, 6), share, exponent) for value in range(64))
+    heads = sum(draws.fraction_coin(Script(value, 6), share, exponent) for value in range(64))
     assert Fraction(heads, 64) == Fraction(share) * Fraction(2) ** exponent % 1
 
 

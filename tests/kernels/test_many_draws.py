@@ -1,14 +1,19 @@
 """Draws for many columns at once: each has exactly the probability that its masses say."""
 
 import math
+import os
 import random
 from collections import Counter
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpquantiles.kernels import many_draws
+from dpquantiles import entropy
+from dpquantiles.auditing.laws import Explorer
+from dpquantiles.kernels import draws, many_draws
 
 
 class Scripted:
@@ -98,6 +103,91 @@ def test_rows_are_drawn_by_weight_in_every_column(length: int) -> None:
         if length > 1:
             expected = copies * pattern / pattern.sum()
             assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+WEIGHTS = [
+    (7.0, 1.0, 0.0, 5.0),
+    (0.1, math.pi, 1e-9),
+    (0.0, 2.0),
+    (3.0,),
+    (0.0, 0.0, 0.0),
+    (1.0, 2.0, 3.0, 1.0, 0.5),
+]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("precision", [-1, 0, 1, 3])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-900, 2.0**-1060, 2.0**1000])
+def test_every_row_has_exactly_its_share(
+    weights: tuple[float, ...], precision: int, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By exploring all places, where extra places count with the fraction of their weight."""
+    column = np.array(weights)[:, None] * scale
+    whole = sum(map(Fraction, column[:, 0].tolist()))
+    explorer, shares, draw_once = Explorer(), [0.0] * len(weights), many_draws.weighted
+
+    def below(_: object, bounds: Any) -> Any:
+        return np.array([explorer.choose([1.0] * int(bound)) for bound in bounds])
+
+    def coin(_: object, share: float, exponent: int) -> bool:
+        part = float(Fraction(share) * Fraction(2) ** exponent % 1)
+        return part > 0 and explorer.choose([part, 1 - part]) == 0
+
+    monkeypatch.setattr(many_draws, "PRECISION", precision)
+    monkeypatch.setattr(many_draws, "below", below)
+    monkeypatch.setattr(draws, "fraction_coin", coin)
+    monkeypatch.setattr(many_draws, "weighted", lambda *_: np.array([-1]))  # it draws again
+    while True:
+        row = int(draw_once(random.Random(0), column)[0])
+        if row >= 0:
+            shares[row] += explorer.probability
+        if not explorer.advance():
+            break
+    for share, weight in zip(shares, column[:, 0].tolist(), strict=True):
+        expected = float(Fraction(weight) / whole) if whole else 1 / len(weights)
+        assert math.isclose(share / math.fsum(shares), expected, rel_tol=1e-12)
+
+
+def test_columns_draw_again_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With coarse places most columns draw again, each by its own weights."""
+    monkeypatch.setattr(many_draws, "PRECISION", -3)
+    columns = np.repeat([[1.0, 2.0, 0.0], [0.0, 1.0, 5.0]], 4000, axis=0).T
+    drawn = many_draws.weighted(random.Random(4), columns).reshape(2, 4000)
+    for found, shares in zip(drawn, ([1 / 3, 2 / 3, 0], [0, 1 / 6, 5 / 6]), strict=True):
+        counts, expected = np.bincount(found, minlength=3), 4000 * np.array(shares)
+        kept = expected > 0
+        assert counts[kept].sum() == 4000
+        assert stats.chisquare(counts[kept], expected[kept]).pvalue > 1e-3
+
+
+def test_faint_and_large_weights_stand_side_by_side() -> None:
+    columns = np.array([[5e-324, 0.0], [1e-310, 0.0], [0.0, 1e300], [0.0, 1e-300]]).T
+    drawn = many_draws.weighted(random.Random(2), np.repeat(columns, 50, axis=1))
+    assert drawn.reshape(4, 50).tolist() == [[0] * 50, [0] * 50, [1] * 50, [1] * 50]
+
+
+def test_the_last_words_are_rejected() -> None:
+    """2**64 is 3 k + 1, so one word is left over; powers of two leave none."""
+    words = Scripted(row(2**64 - 1, 2**64 - 2, 2**64 - 1, 5), row(4))
+    assert many_draws.below(words, np.array([3, 3, 4, 1])).tolist() == [1, 2, 3, 0]
+    bound = 2**63 - 1  # 2**64 is twice this bound and 2
+    words = Scripted(row(2**64 - 2), row(2**64 - 3))
+    assert many_draws.below(words, np.array([bound])).tolist() == [bound - 1]
+
+
+def test_private_words_come_from_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others are asked for as one number, and one word after the other has its bits."""
+    asked: list[int] = []
+
+    def urandom(count: int) -> bytes:
+        asked.append(count)
+        return bytes(range(count))
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    words = many_draws.words(entropy.system(), 2)
+    assert words.tolist() == [0x0706050403020100, 0x0F0E0D0C0B0A0908]
+    assert many_draws.words(Scripted(row(3, 4)), 2).tolist() == [3, 4]
+    assert asked == [16]
 
 
 def test_integers_below_bounds_are_uniform() -> None:

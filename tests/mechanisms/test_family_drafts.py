@@ -95,7 +95,7 @@ def test_a_faint_weight_is_computed_where_the_draw_depends_on_it(
         return False
 
     monkeypatch.setattr(draws, "below", place)
-    monkeypatch.setattr(draws, "_fraction_coin", toss)
+    monkeypatch.setattr(draws, "fraction_coin", toss)
     draws.weighted(random.Random(0), logs, Logarithms())
     tossed.append((0.0, 0))
     draws.weighted(random.Random(0), stated, Logarithms(), logs.item)

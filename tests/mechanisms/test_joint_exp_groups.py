@@ -42,7 +42,8 @@ def sized(mechanism: dpq.JointExp, size: int) -> dpq.JointExp:
 
 
 def batch_of(mechanism: dpq.JointExp, groups: Groups, sizes: Ints) -> Batch:
-    setting, grid = joint_exp_groups._shared(mechanism, groups)
+    setting = joint_exp_groups._shared(mechanism, groups.grid)
+    grid = joint_exp_groups._answered(mechanism, groups.grid)
     places = joint_exp_groups._places(groups, np.arange(len(groups)), grid)
     ascending = np.asarray(sorted(mechanism.q))
     return Batch.of(setting, ascending, places, grid.size, groups.n, sizes)
@@ -149,10 +150,6 @@ def explored(batch: Batch, patch: Callable[..., None]) -> dict[Answer, float]:
     def below(_: object, bounds: Any) -> Any:
         return np.array([explorer.choose([1.0] * int(bound)) for bound in bounds], dtype=np.int64)
 
-    def repeats(_: object, choices: int, count: int) -> list[int]:
-        vectors = list(all_answers(choices, count))
-        return list(vectors[explorer.choose([1.0] * len(vectors))])
-
     for name, function in (
         ("choose_first", first),
         ("choose_first_of_logs", first_of_logs),
@@ -160,7 +157,6 @@ def explored(batch: Batch, patch: Callable[..., None]) -> dict[Answer, float]:
         ("below", below),
     ):
         patch(many_draws, name, function)
-    patch(draws, "sorted_with_repeats", repeats)
     found: Counter[Answer] = Counter()
     while True:
         answer = tuple(batch.draw(random.Random(0))[:, 0].tolist())
@@ -177,6 +173,7 @@ WALKS = [
     ((0.3, 0.9), "add-remove", (0, 3, 3, 4), 7),
     ((0.3, 0.6), "add-remove", (0, 3), 90),
     ((0.5, 0.9), "add-remove", (1, 1, 2, 3, 4, 4), 0),
+    ((0.25, 0.5, 0.75), "swap", (0, 0, 0, 0, 1), 3),
 ]
 
 
@@ -244,7 +241,7 @@ def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
     groups = grouped([records for records in DATA for _ in range(copies)], points)
     answers = draw_groups(mechanism, groups, groups.n, random.Random(8))
     for place, records in enumerate(DATA):
-        drawn = Counter(answers[place * copies : (place + 1) * copies])
+        drawn = Counter(map(tuple, answers[place * copies : (place + 1) * copies].tolist()))
         view = groups.view(place * copies)
         assert view.n == len(records)
         assert fit(drawn, mechanism.law(view), points) > 1e-3
@@ -256,6 +253,32 @@ def test_draws_of_every_group_fit_its_law_and_no_other() -> None:
                 assert fit(drawn, other, points) < 1e-6
 
 
+def test_copies_in_a_gap_stay_in_the_windows_of_all_their_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also beside columns that are still in theirs."""
+    mechanism = dpq.JointExp(q=(0.25, 0.5, 0.9), budget=PureDP(epsilon=2.0), reach=1)
+    groups = grouped([[0] * 7, [0, 1, 4, 5], [2]] * 300, 9)
+    seen, weighted, count = [], many_draws.weighted, many_backward.Walks._copies
+
+    def copies(self: Any, k: int, who: Any, rank: Any, points: Any) -> Any:
+        def checked(bits: Any, terms: Any) -> Any:
+            targets = self.columns.targets[:k, self.column[who]][::-1]
+            outside = rank > targets + 1
+            assert not terms[outside].any()
+            seen.append((outside & (points > 0)).any(axis=1).any() and not outside.all())
+            return weighted(bits, terms)
+
+        monkeypatch.setattr(many_draws, "weighted", checked)
+        drawn = count(self, k, who, rank, points)
+        monkeypatch.setattr(many_draws, "weighted", weighted)
+        return drawn
+
+    monkeypatch.setattr(many_backward.Walks, "_copies", copies)
+    batch_of(mechanism, groups, groups.n).draw(random.Random(1))
+    assert any(seen)
+
+
 def test_draws_fit_the_law_where_sizes_are_stated() -> None:
     points, copies = 6, 4000
     mechanism = dpq.JointExp(
@@ -265,7 +288,7 @@ def test_draws_fit_the_law_where_sizes_are_stated() -> None:
     stated = np.repeat([6, 3, 2, 80, 7], copies)
     answers = draw_groups(mechanism, groups, stated, random.Random(8))
     for place in range(len(DATA)):
-        drawn = Counter(answers[place * copies : (place + 1) * copies])
+        drawn = Counter(map(tuple, answers[place * copies : (place + 1) * copies].tolist()))
         one = replace(mechanism, size=int(stated[place * copies]))
         turned = Counter({answer[::-1]: count for answer, count in drawn.items()})
         law = replace(one, q=(0.3, 0.9)).law(groups.view(place * copies))
@@ -278,15 +301,15 @@ def test_groups_that_do_not_pass_together_are_drawn_one_by_one() -> None:
     codes = np.repeat([0, 1, 2], [20_000, 3, 0])
     groups = Groups.of(grid, codes, rng.integers(0, 10**6, len(codes)), 3)
     mechanism = dpq.JointExp(q=(0.5,), budget=PureDP(epsilon=1.0))
-    setting, _ = joint_exp_groups._shared(mechanism, groups)
+    setting = joint_exp_groups._shared(mechanism, grid)
     assert joint_exp_groups._pass_together(setting, groups.n).tolist() == [False, True, True]
     large, _, _ = draw_groups(mechanism, groups, groups.n, random.Random(1))
-    assert abs(large[0] - 500_000) < 20_000
+    assert abs(int(large[0]) - 500_000) < 20_000
     many = dpq.JointExp(q=tuple(k / 100 for k in range(1, 100)), budget=PureDP(epsilon=1.0))
-    logarithms, _ = joint_exp_groups._shared(many, groups)
+    logarithms = joint_exp_groups._shared(many, grid)
     assert isinstance(logarithms.algebra, Logarithms)
     assert not joint_exp_groups._pass_together(logarithms, groups.n).any()
-    assert [len(a) for a in draw_groups(many, groups, groups.n, random.Random(1))] == [99] * 3
+    assert draw_groups(many, groups, groups.n, random.Random(1)).shape == (3, 99)
 
 
 def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
@@ -297,18 +320,32 @@ def test_seeds_repeat_and_chunks_do_not_change_the_answers_of_masses(
     groups = grouped(data, 50)
     mechanism = dpq.JointExp(q=(0.2, 0.5), budget=PureDP(epsilon=1.0))
     once = draw_groups(mechanism, groups, groups.n, random.Random(2))
-    assert draw_groups(mechanism, groups, groups.n, random.Random(2)) == once
+    assert np.array_equal(draw_groups(mechanism, groups, groups.n, random.Random(2)), once)
     monkeypatch.setattr(joint_exp_groups, "CELLS", 200)
     chunks = list(joint_exp_groups._chunks(np.arange(40), groups.n))
     assert len(chunks) > 10
     assert sorted(np.concatenate(chunks).tolist()) == list(range(40))
     again = draw_groups(mechanism, groups, groups.n, random.Random(2))
-    assert [len(answer) for answer in again] == [2] * 40
+    assert again.shape == (40, 2)
+
+
+def test_answers_become_values_group_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the quantiles, without their anchors, however many are decoded at once."""
+    monkeypatch.setattr(joint_exp_groups, "DECODED", 3)
+    records = np.arange(8000).reshape(8, 1000)
+    grids = family_of(INTEGER, (0, 9999), None)
+    groups = Groups.of(grids, np.repeat(np.arange(8), 1000), grids.encode(records.ravel()), 8)
+    mechanism = dpq.JointExp(q=(0.97, 0.95), budget=PureDP(epsilon=1.0))
+    assert len(mechanism.anchored(joint_exp_groups.USUAL, grids).q) > 2
+    made = joint_exp_groups.draw_side_by_side(mechanism, groups, None, random.Random(3))
+    expected = records[:, [970, 950]]
+    assert np.array(made.answers).shape == expected.shape
+    assert (np.median(abs(np.array(made.answers) - expected), axis=0) < 60).all()
 
 
 def test_one_setting_serves_all_sizes() -> None:
     mechanism = dpq.JointExp(q=(0.1, 0.5), budget=PureDP(epsilon=0.7))
-    setting, _ = joint_exp_groups._shared(mechanism, grouped([[0]], 1000))
+    setting = joint_exp_groups._shared(mechanism, grouped([[0]], 1000).grid)
     for n in (0, 1, 10, 10**6):
         alone = mechanism.setting(n, 1000)
         assert setting.reach == alone.reach
@@ -422,7 +459,7 @@ def test_the_law_does_not_depend_on_how_groups_are_read(neighbors: str, stated: 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(draws, "weighted", draw_weighted)
             patch.setattr(joint_exp_groups, "_pass_together", lambda _, n: np.zeros(len(n), bool))
-            patch.setattr(JointExpLaw, "draw", draw_law)
+            patch.setattr(JointExpLaw, "draw_steps", draw_law)
             made = joint_exp_groups.draw_side_by_side(mechanism, read, sizes, random.Random(1))
         members.append((made.member, made.sizes))
     assert members[0] == members[1]
@@ -483,7 +520,7 @@ def test_a_portion_is_drawn_while_the_next_one_is_read(
     bits, sizes = random.Random(1), groups.n[:2]
     quiet: Any = Portions(groups, apart, lambda _: None)
     expected = [draw_groups(mechanism, some, sizes, bits) for _, some in quiet.portions()]
-    assert made.answers == [answer for answers in expected for answer in answers]
+    assert made.answers == [tuple(answer) for answer in np.concatenate(expected).tolist()]
 
 
 def test_an_error_of_a_draw_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_groups_have_the_law_of_one() -> None:
     sizes, missing = [5, 9, 1, 12, 7, 0], [0, 4, 1, 7, 7, 0]
     mechanism, groups = batches(sizes, missing, 3)
     chunk, q = np.arange(len(sizes)), np.array(mechanism.q)
-    setting, grid = joint_exp_groups._shared(mechanism, groups)
+    setting, grid = joint_exp_groups._shared(mechanism, groups.grid), groups.grid
     places = joint_exp_groups._places(groups, chunk, grid)
     counts = groups.n, np.array(sizes), np.array(missing)
     batch = Batch.of(setting, q, places, grid.size, *counts)

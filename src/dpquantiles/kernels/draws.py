@@ -100,7 +100,7 @@ def weighted(
         # For logarithms the largest share is 1, and a share below the normal doubles was rounded.
         # For doubles the shares are the weights themselves, and always exact.
         if share >= SMALLEST_NORMAL or largest < 1.0:
-            counts = _fraction_coin(bits, share, exponent)
+            counts = fraction_coin(bits, share, exponent)
         else:
             log_share = algebra.log(weight) - algebra.log(float(weights.max())) + math.log(largest)
             counts = exp_coin(bits, log_share + exponent * math.log(2))
@@ -109,7 +109,7 @@ def weighted(
     return int(ends.searchsorted(place, side="right"))
 
 
-def _fraction_coin(bits: Bits, share: float, exponent: int) -> bool:
+def fraction_coin(bits: Bits, share: float, exponent: int) -> bool:
     """True with a probability equal to the fractional part of share * 2**exponent."""
     numerator, denominator = share.as_integer_ratio()
     width = denominator.bit_length() - 1 - exponent

@@ -94,8 +94,8 @@ class Walks:
                 break
             vectors = vectors * ((points + j) / (j + 1.0))
             fade = self.factors.fall[faded_from - target]
-            entering = step.entering[(rank - step.first)[on_axis], column[on_axis]]
-            terms[j, on_axis] = vectors[on_axis] * (entering * fade[on_axis])
+            row = np.minimum(rank - step.first, len(step.entering) - 1)
+            terms[j] = vectors * (step.entering[row, column] * fade * on_axis)
             if step.unit is not None:
                 vectors = np.minimum(vectors * fade / step.unit[column], MOST_VECTORS)
                 faded_from = target
@@ -124,7 +124,8 @@ class Walks:
         least = np.where(standing == UPPER, center, 0)
         stop = np.where(standing == LOWER, center + 1, rank)
         allowed: Bools = (ranks >= least) & (ranks < stop)
-        weights = before.total[:, column] * self.factors.fall[np.abs(ranks - center)]
+        weights = before.total[:, column]
+        weights *= self.factors.apart(ranks - center)
         weights *= allowed
         same = rank - before.first
         tied = (standing != LOWER) & (same < len(before.upper))

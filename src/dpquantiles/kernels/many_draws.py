@@ -5,11 +5,12 @@ bits agree. So nearly all coins of a batch are tossed together, and all of them 
 """
 
 import math
+import os
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.entropy import Bits
+from dpquantiles.entropy import Bits, is_private
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
 
@@ -21,9 +22,17 @@ SMALLEST = np.finfo(np.float64).smallest_subnormal
 WIDE = 2**62
 """Sums of more choices than this and a number of answers could overflow."""
 
+PRECISION = 40
+"""In `weighted`, the bits of the whole part of a column's largest weight; sums fit in 64 bits."""
+
+RAISE = 2.0**400
+"""The factor of columns that have faint weights only; a scale for these would overflow."""
+
 
 def words(bits: Bits, count: int) -> NDArray[np.uint64]:
     """`count` words of 64 random bits."""
+    if is_private(bits):
+        return np.frombuffer(os.urandom(8 * count), dtype="<u8")
     return np.frombuffer(bits.getrandbits(64 * count).to_bytes(8 * count, "little"), dtype="<u8")
 
 
@@ -64,34 +73,57 @@ def _faint_coin(bits: Bits, log_odds: float) -> bool:
 
 
 def weighted(bits: Bits, weights: Floats) -> Ints:
-    """For every column, draw a row in proportion to its weight, by descending a tree of sums."""
-    height = 1 << (len(weights) - 1).bit_length()
-    level = np.zeros((height, weights.shape[1]))
-    level[: len(weights)] = weights
-    levels = [level]
-    while len(level) > 1:
-        level = level[0::2] + level[1::2]
-        levels.append(level)
-    index = np.zeros(weights.shape[1], dtype=np.int64)
-    columns = np.arange(weights.shape[1])
-    for level in reversed(levels[:-1]):
-        left, right = level[2 * index, columns], level[2 * index + 1, columns]
-        index = 2 * index + ~choose_first(bits, left, right)
-    return index
+    """For every column, draw a row in exact proportion to its weight, or any row if all are zero.
+
+    As in `draws.weighted`, a row has as many places as the whole part of its weight, and one extra
+    place, which counts with a probability equal to the fraction that is left. Otherwise the column
+    draws again.
+    """
+    largest = weights.max(axis=0)
+    faint = largest < draws.FAINTEST
+    if faint.any():
+        weights = weights * np.where(faint, RAISE, 1.0)
+        largest = weights.max(axis=0)
+    exponent = PRECISION - np.frexp(largest)[1]
+    levels = [(weights * np.ldexp(1.0, exponent)).astype(np.int64)]
+    while len(levels[-1]) > 1:
+        pairs = levels[-1]
+        sums = pairs[0::2].copy()
+        sums[: len(pairs) // 2] += pairs[1::2]
+        levels.append(sums)
+    total = levels.pop()[0]
+    place = below(bits, total + len(weights))
+    row = _descended(levels, np.minimum(place, total - 1))
+    for column in np.flatnonzero(place >= total).tolist():
+        extra = int(place[column] - total[column])
+        share = float(weights[extra, column])
+        if largest[column] == 0 or draws.fraction_coin(bits, share, int(exponent[column])):
+            row[column] = extra
+        else:
+            row[column] = weighted(bits, weights[:, [column]])[0]
+    return row
+
+
+def _descended(levels: list[Ints], place: Ints) -> Ints:
+    """The rows that hold these places, by sums of pairs of rows, of pairs of pairs, and so on."""
+    row, columns = np.zeros(len(place), dtype=np.int64), np.arange(len(place))
+    for level in reversed(levels):
+        first = level[2 * row, columns]
+        beyond = place >= first
+        place = place - first * beyond
+        row = 2 * row + beyond
+    return row
 
 
 def below(bits: Bits, bounds: Ints) -> Ints:
-    """Uniform integers in 0 .. bound-1 for every bound, by rejection."""
-    # The bits of bound - 1, or one more where the double nearest to it is a power of two.
-    length = np.minimum(np.frexp((bounds - 1).astype(np.float64))[1], 63)
-    spare = (64 - length).astype(np.uint64)
-    integers = np.zeros(len(bounds), dtype=np.int64)
-    left = np.arange(len(bounds))
+    """Uniform integers in 0 .. bound-1 for every bound: remainders of words, by rejection."""
+    integers, left = np.zeros(len(bounds), dtype=np.int64), np.arange(len(bounds))
     while len(left):
-        # A shift by 64 bits is undefined in C, so it is done in two shifts.
-        drawn = words(bits, len(left)) >> np.uint64(1) >> (spare[left] - np.uint64(1))
-        integers[left] = drawn.astype(np.int64)
-        left = left[integers[left] >= bounds[left]]
+        bound, drawn = bounds[left].astype(np.uint64), words(bits, len(left))
+        remainder = drawn % bound
+        integers[left] = remainder.astype(np.int64)
+        # Without the last words, fewer than a bound, all remainders are equally frequent.
+        left = left[drawn - remainder > np.negative(bound)]
     return integers
 
 

@@ -7,6 +7,7 @@ matters can overflow or underflow; plans rescale every step.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,11 @@ class Factors(NamedTuple):
         distance = rate * np.arange(max(farthest, run + 1), dtype=np.float64)
         return cls(algebra.one, algebra.factor(distance), algebra.factor(-distance[:run]))
 
+    def apart(self, errors: Ints) -> Floats:
+        """The factors of errors of either sign; larger errors count as the largest distance."""
+        sides = np.concatenate([self.fall[:0:-1], self.fall])
+        return sides.take(errors + (len(self.fall) - 1), mode="clip")
+
 
 class Step(NamedTuple):
     """The masses of one step, starting at rank `first`; names are those of `joint.Masses`."""
@@ -82,6 +88,7 @@ def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> li
     never overflow, but small ones underflow, which is good enough for plans.
     """
     places = Places(*(array.astype(np.float64) for array in columns.places))
+    growth = [(places.free + (j - 1)) / j for j in range(2, columns.steps + 1)]
     copies: list[Floats] = []
     steps: list[Step] = []
     for k in range(1, columns.steps + 1):
@@ -91,22 +98,25 @@ def forward(columns: Columns, factors: Factors, *, rescaled: bool = False) -> li
         else:
             down, up, up_before, stay = _from_step(columns, k, rows, steps[-1], factors)
         here = Places(*(array[rows.start : rows.stop] for array in places))
-        entering = down + up_before * factors.fall[1]
+        entering = up_before * factors.fall[1]
+        entering += down
         _cut(entering, columns, k, rows)
         fade = factors.fall[_advance(columns, k)]
-        gap = _gap(copies, entering, here.free, fade, rows, steps)
-        upper, lower, stay = down * here.ends, up * here.begins, stay * here.interior
-        for mass in (upper, gap, lower, stay):
+        gap = _gap(copies, entering * here.free, growth, fade, rows, steps)
+        down *= here.ends
+        up *= here.begins
+        stay *= here.interior
+        for mass in (down, gap, up, stay):
             _cut(mass, columns, k, rows)
-        total = upper + gap
-        total += lower
+        total = down + gap
+        total += up
         total += stay
         unit = None
         if rescaled:
             unit = np.maximum(total.max(axis=0), SMALLEST_UNIT)
-            for mass in (total, upper, gap, lower, entering, *copies):
+            for mass in (total, down, gap, up, entering, *copies):
                 mass /= unit
-        steps.append(Step(rows.start, total, upper, gap, lower, entering, unit))
+        steps.append(Step(rows.start, total, down, gap, up, entering, unit))
     return steps
 
 
@@ -136,7 +146,7 @@ Sources = tuple[Floats, Floats, Floats, Floats]
 def _from_start(columns: Columns, rows: range, factors: Factors) -> Sources:
     """What comes from the start: a unit mass at error 0 before all grid points."""
     errors = np.arange(rows.start, rows.stop)[:, None] - columns.targets[0]
-    mass = factors.one * factors.fall[np.minimum(np.abs(errors), len(factors.fall) - 1)]
+    mass = factors.one * factors.apart(errors)
     before = factors.one * factors.fall[np.clip(errors - 1, 0, len(factors.fall) - 1)]
     return (
         np.where(errors <= 0, mass, 0.0),
@@ -149,8 +159,9 @@ def _from_start(columns: Columns, rows: range, factors: Factors) -> Sources:
 def _from_step(columns: Columns, k: int, rows: range, before: Step, factors: Factors) -> Sources:
     """(6): what comes from the masses of step k - 1."""
     advance = _advance(columns, k)
-    mass = np.zeros((rows.stop - before.first, len(advance)))
-    mass[: len(before.total)] = before.total
+    mass, missing = before.total, rows.stop - before.first - len(before.total)
+    if missing:
+        mass = np.concatenate([mass, np.zeros((missing, len(advance)))])
     skipped = rows.start - before.first
     down = _window(mass, advance, factors.fall)[skipped:]
     shared = len(before.upper) - skipped
@@ -195,11 +206,20 @@ def _prefix(mass: Floats, factors: Factors) -> Floats:
     for start in range(0, len(mass), run):
         part = sums[start : start + run]
         np.multiply(mass[start : start + run], factors.rise[: len(part), None], out=part)
-        np.add.accumulate(part, axis=0, out=part)
+        _accumulate(part)
         part *= factors.fall[: len(part), None]
         if start:
             part += sums[start - 1] * factors.fall[1 : len(part) + 1, None]
     return sums
+
+
+def _accumulate(mass: Floats) -> None:
+    """Add to every row all rows before it; NumPy goes column by column, which is slow if wide."""
+    if len(mass) > mass.shape[1]:
+        np.add.accumulate(mass, axis=0, out=mass)
+        return
+    for before, here in pairwise(mass):
+        here += before
 
 
 def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
@@ -221,8 +241,8 @@ def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
 
 def _gap(
     copies: list[Floats],
-    entering: Floats,
-    points: Floats,
+    single: Floats,
+    growth: list[Floats],
     fade: Floats,
     rows: range,
     steps: list[Step],
@@ -234,12 +254,10 @@ def _gap(
     """
     skipped = rows.start - steps[-1].first if steps else 0
     copies[:] = [term[skipped:] for term in copies if len(term) > skipped]
-    for j, term in enumerate(copies, start=2):
-        moved = term * (fade / j)
-        moved *= points[: len(moved)] + (j - 1)
-        copies[j - 2] = moved
-    copies.insert(0, entering * points)
-    mass = copies[0].copy()
-    for term in copies[1:]:
+    mass = single.copy()
+    for term, grown in zip(copies, growth[: len(copies)], strict=True):
+        term *= fade
+        term *= grown[rows.start :][: len(term)]
         mass[: len(term)] += term
+    copies.insert(0, single)
     return mass

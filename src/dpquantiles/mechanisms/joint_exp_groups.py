@@ -20,7 +20,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid, GridFamily, Multiples, Singles
 from dpquantiles.intervals import MeasuredRanks
-from dpquantiles.kernels import draws, many_draws
+from dpquantiles.kernels import many_draws
 from dpquantiles.kernels.algebra import Floats, ScaledDoubles
 from dpquantiles.kernels.many_backward import Walks
 from dpquantiles.kernels.many_draws import Bools
@@ -46,6 +46,9 @@ LARGE = 4
 
 EVIDENCE = 32
 """How many groups choose the member of a family of grids for all of them: evenly spaced ones."""
+
+DECODED = 1 << 14
+"""The most groups whose answers become values at once."""
 
 USUAL = 1000
 """The size by which it is decided whether groups need anchors, one decision for all."""
@@ -85,23 +88,23 @@ def draw_side_by_side(
     if isinstance(groups.grid, GridFamily) and drawing.member is None:
         drawing = replace(drawing, together=EVIDENCE)
         drawing = replace(drawing, member=draw_member(drawing, groups, sizes, bits))
-    answers: list[Answers] = [()] * len(groups)
+    steps = np.empty((len(groups), len(mechanism.q)), dtype=np.int64)
     for places, drawn in _portions_drawn(drawing, groups, sizes, bits):
-        for place, answer in zip(places.tolist(), drawn, strict=True):
-            answers[place] = answer[: len(mechanism.q)]
-    return GroupAnswers(answers, sizes.tolist(), drawing.member)
+        steps[places] = drawn[:, : len(mechanism.q)]
+    answers = _decoded(_answered(drawing, groups.grid), steps)
+    return GroupAnswers(list(answers), sizes.tolist(), drawing.member)
 
 
 def _portions_drawn(
     mechanism: JointExp, groups: AnyGroups, sizes: Ints, bits: Bits
-) -> Iterator[tuple[Ints, list[Answers]]]:
+) -> Iterator[tuple[Ints, Ints]]:
     """The answers of each portion, drawn in a thread of their own while the next one is read.
 
     Portions are drawn one after the other, so bits are drawn in the same order as without a thread.
     Large groups read while they are drawn, so nothing else is read meanwhile.
     """
     with ThreadPoolExecutor(1) as aside:
-        pending: tuple[Ints, Future[list[Answers]]] | None = None
+        pending: tuple[Ints, Future[Ints]] | None = None
         for places, records in groups.portions():
             if pending:
                 yield pending[0], pending[1].result()
@@ -128,49 +131,53 @@ def evidence(count: int) -> Ints:
 
 
 @np.errstate(all="ignore")
-def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> list[Answers]:
-    """One draw per group, in the order of the quantiles.
+def draw_groups(mechanism: JointExp, groups: Groups, sizes: Ints, bits: Bits) -> Ints:
+    """One draw per group: a row of steps of the grid, in the order of the quantiles.
 
     `sizes` are the public sizes of the groups; under swap neighbors, the numbers of their records,
     missing ones included. Bits go first to the groups that are drawn one by one, in their order.
     Then they go to those that pass together, from the smallest to the largest, and by their order
     among equal sizes.
     """
-    setting, answered = _shared(mechanism, groups)
+    setting, answered = _shared(mechanism, groups.grid), _answered(mechanism, groups.grid)
     together = _pass_together(setting, groups.n)
     groups = groups.gathered(together)
-    answers: list[Answers] = [()] * len(groups)
-    for group in np.flatnonzero(~together).tolist():
-        answers[group] = _sized(mechanism, int(sizes[group])).law(groups.view(group)).draw(bits)
     order = np.argsort(mechanism.q, kind="stable")
     ascending = np.asarray(mechanism.q)[order]
-    missing = _left_out(mechanism, groups)
     steps = np.empty((len(groups), len(order)), dtype=np.int64)
+    for group in np.flatnonzero(~together).tolist():
+        law = _sized(mechanism, int(sizes[group])).law(groups.view(group))
+        steps[group, order] = law.draw_steps(bits)
+    missing = _left_out(mechanism, groups)
     for chunk in _chunks(np.flatnonzero(together), groups.n):
         places, n = _places(groups, chunk, answered), groups.n[chunk]
         counts = n, sizes[chunk], missing[chunk]
         batch = Batch.of(setting, ascending, places, answered.size, *counts)
         steps[chunk[:, None], order] = batch.draw(bits).T
-    decoded = _decoded(answered, steps[together])
-    for group, answer in zip(np.flatnonzero(together).tolist(), decoded, strict=True):
-        answers[group] = answer
-    return answers
+    return steps
 
 
 def _decoded(grid: Grid, steps: Ints) -> Iterator[Answers]:
-    """The values of each row; equal ones are one object, because there may be millions of them."""
-    points, places = np.unique(steps, return_inverse=True)
-    values = map(grid.decode(points).__getitem__, places.ravel().tolist())
-    return zip(*[values] * steps.shape[1], strict=True)
+    """The values of each row; most equal ones are one object, because there may be millions."""
+    for start in range(0, len(steps), DECODED):
+        points, places = np.unique(steps[start : start + DECODED], return_inverse=True)
+        values = map(grid.decode(points).__getitem__, places.ravel().tolist())
+        yield from zip(*[values] * steps.shape[1], strict=True)
 
 
-def _shared(mechanism: JointExp, groups: Groups) -> tuple[Setting, Grid]:
-    """The setting of the largest data set, so that no size matters, and the grid of the answers."""
+def _answered(mechanism: JointExp, grid: Grid) -> Grid:
+    """The grid of the answers: the member of a family that serves all groups, if there is one."""
+    if not isinstance(grid, GridFamily) or mechanism.member is None:
+        return grid
+    return grid.members[mechanism.member]
+
+
+def _shared(mechanism: JointExp, grid: Grid) -> Setting:
+    """The setting of the largest data set, so that no size matters."""
     public_n = require.LARGEST_COUNT if mechanism.neighbors is Neighbors.SWAP else None
-    if not isinstance(groups.grid, GridFamily) or mechanism.member is None:
-        return mechanism.setting(public_n, groups.grid.size), groups.grid
-    member = groups.grid.members[mechanism.member]
-    return mechanism.family_setting(public_n, groups.grid).of(member.size), member
+    if not isinstance(grid, GridFamily) or mechanism.member is None:
+        return mechanism.setting(public_n, grid.size)
+    return mechanism.family_setting(public_n, grid).of(_answered(mechanism, grid).size)
 
 
 def _places(groups: Groups, chunk: Ints, grid: Grid) -> Places:
@@ -290,8 +297,8 @@ class Batch:
             here = (drawn >= start) & (drawn < stop)
             self._walk(count, window[here], drawn[here] - start, bits, answers)
         points = self.points + self.setting.beyond
-        for group in np.flatnonzero(from_floor).tolist():
-            answers[:, group] = draws.sorted_with_repeats(bits, points, len(answers))
+        choices = np.full(np.count_nonzero(from_floor), points)
+        answers[:, from_floor] = many_draws.sorted_with_repeats(bits, choices, len(answers))
         return np.asarray(np.minimum(answers, self.points - 1))
 
     def _walk(self, count: int, which: Ints, row: Ints, bits: Bits, answers: Ints) -> None:

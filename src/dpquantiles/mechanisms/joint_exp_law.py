@@ -283,7 +283,7 @@ class JointExpLaw:
     @np.errstate(all="ignore")
     def draw(self, bits: Bits) -> tuple[Any, ...]:
         """One draw: the values, in the order of the quantiles."""
-        return values_in_order(self.grid, self._draw_steps(bits), self.order)
+        return values_in_order(self.grid, self.draw_steps(bits), self.order)
 
     def _costs(self, answers: Ints) -> Iterator[Floats]:
         """Minus (1) of the first 0, 1, 2, ... answers of each row; the others lie beyond all data.
@@ -310,7 +310,7 @@ class JointExpLaw:
         counts = self.axes.end.counts
         return np.concatenate([times(total[k], ends(self.axes, self.decay, k)) for k in counts])
 
-    def _draw_steps(self, bits: Bits) -> list[int]:
+    def draw_steps(self, bits: Bits) -> list[int]:
         if draws.chooses_first(bits, self.log_uniform, self.log_window, Logarithms()):
             points = self.grid.size + self.setting.beyond
             drawn = draws.sorted_with_repeats(bits, points, len(self.order))
