@@ -568,6 +568,15 @@ def test_bounds_around_a_single_answer_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("kind", "resolution"), [(INTEGER, 2**60 + 1), (DATE, dt.timedelta(days=3_000_000))]
+)
+def test_a_resolution_for_a_single_answer_is_refused(kind: Any, resolution: Any) -> None:
+    with pytest.raises(ValueError, match=r"^resolution must leave at least two possible answers"):
+        default_grid(kind, None, resolution)
+    assert default_grid(kind, None, resolution // 3).size > 1
+
+
+@pytest.mark.parametrize(
     ("kind", "bounds", "resolution"),
     [
         (INTEGER, (0, 1), None),
