@@ -66,17 +66,19 @@ def test_the_command_line_warns_as_well(
 
 
 def test_extremes_have_a_warning_of_their_own() -> None:
-    release = dpq.quantiles(np.arange(10_000), [0, 0.5, 1], epsilon=5)
+    release: Any = dpq.quantiles(np.arange(10_000), [0, 0.5, 1], epsilon=5)
     first, *others = release.provenance["warnings"]
     assert first.startswith("The quantiles 0 and 1 are single records")
     assert not any("may lie outside" in other for other in others)
     for q in (0, 1):
-        assert dpq.quantiles(np.arange(9), q, epsilon=9).provenance["warnings"][0] == first
+        alone: Any = dpq.quantiles(np.arange(9), q, epsilon=9)
+        assert alone.provenance["warnings"][0] == first
 
 
 def test_a_warning_of_the_tails_names_the_least_room_and_the_largest_error() -> None:
     data, q = np.arange(10_000), [0.0005, 0.5, 0.9998]
-    release = dpq.quantiles(data, q, epsilon=0.5, bounds=(0, 9_999), mechanism="joint_exp")
+    asked: Any = {"epsilon": 0.5, "bounds": (0, 9_999), "mechanism": "joint_exp"}
+    release: Any = dpq.quantiles(data, q, **asked)
     expected = release.provenance["expected"]
     bounds = expected["rank_errors_95"]
     assert expected["rank_errors"][1] < bounds[1]
