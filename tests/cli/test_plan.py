@@ -73,8 +73,8 @@ def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
     )
     days = run("plan", "--bounds", "2024-01-01", "2024-12-31", *rest).json["grid"]
     assert (days["lower"], days["points"]) == ("2024-01-01", 366)
-    times = run("plan", "--bounds", "2024-01-01T06", "2024-12-31 18:00", *rest).json["grid"]
-    assert (times["lower"], times["upper"]) == ("2024-01-01T06:00:00", "2024-12-31T18:00:00")
+    times = run("plan", "--bounds", "2024-01-01", "2024-12-31 18:00", *rest).json["grid"]
+    assert (times["lower"], times["upper"]) == ("2024-01-01T00:00:00", "2024-12-31T18:00:00")
 
 
 @pytest.mark.parametrize(
