@@ -44,7 +44,10 @@ BAD_VALUES: list[tuple[dict[str, Any], str]] = [
     ({"bounds": (math.nan, 9)}, r"^bounds must be finite, got nan$"),
     ({"bounds": (0, math.inf)}, r"^bounds must be finite, got inf$"),
     ({"resolution": 0, "bounds": (0, 9)}, r"^resolution must be positive, got 0$"),
-    ({"resolution": 9.5, "bounds": (0, 9)}, r"^bounds must be at least one resolution apart, got"),
+    (
+        {"resolution": 9.5, "bounds": (0, 9)},
+        r"^bounds must leave at least two possible answers, got 0 and 9 with",
+    ),
     ({"resolution": 0}, r"^resolution must be positive and, without bounds, at most .* got 0"),
     ({"grid": FloatGrid(), "bounds": (0, 9)}, r"^grid must be given alone, got bounds"),
     ({"grid": FloatGrid(), "resolution": 1}, r"^grid must be given alone, got bounds"),

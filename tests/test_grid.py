@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -293,7 +294,7 @@ def test_numbers_that_people_write_come_back() -> None:
 def test_default_real_grids_are_fine() -> None:
     assert default_grid(REAL, (0, 1)).size == 2**38 + 1
     assert default_grid(REAL, (-100, 100)).size > 2**37
-    assert default_grid(REAL, (0, 5e-324)).size == 1
+    assert UniformGrid(0.0, 5e-324).size == 1
     assert UniformGrid(0.0, 1.0) == UniformGrid(0.0, 1.0, None, REAL)
     assert UniformGrid(0.0, 1.0).size == 2**38 + 1
 
@@ -543,6 +544,53 @@ def test_doubles_beyond_64_bits_clamp() -> None:
     assert UniformGrid(-10, 10).encode(far).tolist() == [0, 0, 20, 20, 20]
     edge = UniformGrid(2**63 - 2000, 2**63 - 1)
     assert edge.encode(far).tolist() == [0, 0, 976, 1999, 1999]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "resolution"),
+    [
+        (INTEGER, (0.5, 1.5), None),
+        (INTEGER, (0.2, 1.4), 1),
+        (REAL, (1.0, math.nextafter(1.0, 2.0)), None),
+        (REAL, (0, 5e-324), None),
+        (DecimalUnits(2), (Decimal("0.5"), Decimal("1.5")), Decimal(1)),
+        (DATE, (dt.date(2024, 1, 1), dt.date(2024, 1, 2)), dt.timedelta(days=2)),
+    ],
+)
+def test_bounds_around_a_single_answer_are_refused(
+    kind: Any, bounds: tuple[Any, Any], resolution: Any
+) -> None:
+    low, high = (re.escape(repr(bound)) for bound in bounds)
+    step = "" if resolution is None else f" with a resolution of {re.escape(repr(resolution))}"
+    message = f"^bounds must leave at least two possible answers, got {low} and {high}{step}$"
+    with pytest.raises(ValueError, match=message):
+        default_grid(kind, bounds, resolution)
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolution"), [(INTEGER, 2**60 + 1), (DATE, dt.timedelta(days=3_000_000))]
+)
+def test_a_resolution_for_a_single_answer_is_refused(kind: Any, resolution: Any) -> None:
+    with pytest.raises(ValueError, match=r"^resolution must leave at least two possible answers"):
+        default_grid(kind, None, resolution)
+    assert default_grid(kind, None, resolution // 3).size > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "resolution"),
+    [
+        (INTEGER, (0, 1), None),
+        (INTEGER, (0.5, 2.5), 1),
+        (REAL, (0.2, 0.3), 0.1),
+        (BOOLEAN, (False, True), 1),
+        (DecimalUnits(2), (Decimal("0.1"), Decimal("0.2")), Decimal("0.1")),
+        (DATE, (dt.date(2024, 1, 1), dt.date(2024, 1, 8)), dt.timedelta(days=7)),
+    ],
+)
+def test_bounds_one_step_apart_leave_two_answers(
+    kind: Any, bounds: tuple[Any, Any], resolution: Any
+) -> None:
+    assert default_grid(kind, bounds, resolution).size == 2
 
 
 def test_narrow_integers_meet_wide_bounds() -> None:

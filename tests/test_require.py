@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpquantiles import require
+from dpquantiles import Neighbors, require
 
 FLOAT_TYPES = [1.5, np.float64(1.5), np.float32(1.5), np.float16(1.5), Fraction(3, 2)]
 
@@ -91,6 +91,12 @@ def test_choice_suggests_what_is_near(value: str, suggestion: str) -> None:
 def test_choice_suggests_nothing_far() -> None:
     with pytest.raises(ValueError, match=r"got 'qqqqqqqq'$"):
         require.choice(["swap", "add-remove"], neighbors="qqqqqqqq")
+
+
+@pytest.mark.parametrize("value", ["swap", np.str_("swap"), Neighbors.SWAP])
+def test_choice_gives_the_option_itself(value: object) -> None:
+    assert require.choice(Neighbors, neighbors=value) is Neighbors.SWAP
+    assert type(require.choice(["swap", "add-remove"], neighbors=value)) is str
 
 
 @pytest.mark.parametrize("value", [None, 1, b"swap", ["swap"], object()])

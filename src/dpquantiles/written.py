@@ -40,6 +40,9 @@ EXAMPLES = {
 GUESSED = ("int", "float", "date", "datetime", "timedelta")
 """The types that the spelling of bounds may tell, in the order in which they are tried."""
 
+LONGEST_DATE = len("2024-05-31")
+"""Longer text has a time, too."""
+
 MOST_DIGITS = 1000
 """Longer numbers would take long to become whole ones."""
 
@@ -181,16 +184,26 @@ def grid_for(kind: Kind, bounds: tuple[str, str] | None, resolution: str | None)
 
 def stated_grid(type: str | None, bounds: tuple[str, str] | None, resolution: str | None) -> Grid:
     """The grid of a column, from public parameters alone."""
-    name = type or next((name for name in GUESSED if _states(name, bounds, resolution)), "float")
-    return grid_for(named(name), bounds, resolution)
+    told = None if bounds is None else told_type(bounds, resolution)
+    return grid_for(named(type or told or "float"), bounds, resolution)
 
 
-def _states(name: str, bounds: tuple[str, str] | None, resolution: str | None) -> bool:
-    """Whether bounds are written as values of a type; a number with a point is not an int."""
-    texts = [*(bounds or ()), *([resolution] if resolution and name == "int" else [])]
+def told_type(ends: Sequence[str], resolution: str | None = None) -> str | None:
+    """The type that the spelling of two values tells; None if it tells none."""
+    return next((name for name in GUESSED if _states(name, ends, resolution)), None)
+
+
+def _states(name: str, ends: Sequence[str], resolution: str | None) -> bool:
+    """Whether values are of a type; a number with a point is no int, and a day with a time no date.
+
+    A file may have times in a column of dates, so `parse` would leave them out.
+    """
+    texts = [*ends, *([resolution] if resolution and name == "int" else [])]
     if name == "int" and any("." in text for text in texts):
         return False
-    return bool(bounds) and all(parse(text.strip(), name) is not None for text in texts)
+    if name == "date" and any(len(text.strip()) > LONGEST_DATE for text in texts):
+        return False
+    return all(parse(text.strip(), name) is not None for text in texts)
 
 
 def distance(text: str, kind: Kind, parameter: str) -> Any:

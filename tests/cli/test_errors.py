@@ -101,7 +101,10 @@ def test_bounds(
         (("--seed", "x"), "seed must be a whole number"),
         (("--resolution", "0"), "resolution must be positive"),
         (("--resolution", "x", "--bounds", "0", "9"), "resolution must be of type int"),
-        (("--resolution", "10", "--bounds", "0", "9"), "bounds must be at least one resolution"),
+        (
+            ("--resolution", "10", "--bounds", "0", "9"),
+            "bounds must leave at least two possible answers",
+        ),
         (("--bounds", "1"), "bounds must be two values, the lowest and the highest, got '1' alone"),
         (("--bounds", "0,5", "100,5"), "bounds must be of type int like the column, got '0,5'"),
         (("--bounds", "0,5,9"), "bounds must be two values"),

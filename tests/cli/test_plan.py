@@ -73,11 +73,19 @@ def test_types_follow_from_how_bounds_are_written(run: Command) -> None:
     )
     days = run("plan", "--bounds", "2024-01-01", "2024-12-31", *rest).json["grid"]
     assert (days["lower"], days["points"]) == ("2024-01-01", 366)
+    times = run("plan", "--bounds", "2024-01-01", "2024-12-31 18:00", *rest).json["grid"]
+    assert (times["lower"], times["upper"]) == ("2024-01-01T00:00:00", "2024-12-31T18:00:00")
 
 
 @pytest.mark.parametrize(
     ("spread", "type"),
-    [("2020-01-01:2024-01-01", "date"), ("0s:3h", "timedelta"), ("0:9e4", "float")],
+    [
+        ("2020-01-01:2024-01-01", "date"),
+        ("2020-01-01T06:2024-01-01T18", "datetime"),
+        ("0s:3h", "timedelta"),
+        ("0:9e4", "float"),
+        ("20200101:20240101", "float"),
+    ],
 )
 def test_a_spread_of_times_tells_the_type(run: Command, spread: str, type: str) -> None:
     asked = ("plan", "--size", "100", "-q", "median", "-e", "1", "--spread", spread)

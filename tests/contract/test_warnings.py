@@ -63,3 +63,29 @@ def test_the_command_line_warns_as_well(
     shown = capsys.readouterr()
     assert expected[0] in " ".join(shown.out.split())
     assert "warning" not in shown.err
+
+
+def test_extremes_have_a_warning_of_their_own() -> None:
+    release: Any = dpq.quantiles(np.arange(10_000), [0, 0.5, 1], epsilon=5)
+    first, *others = release.provenance["warnings"]
+    assert first.startswith("The quantiles 0 and 1 are single records")
+    assert not any("may lie outside" in other for other in others)
+    for q in (0, 1):
+        alone: Any = dpq.quantiles(np.arange(9), q, epsilon=9)
+        assert alone.provenance["warnings"][0] == first
+
+
+def test_a_warning_of_the_tails_names_the_least_room_and_the_largest_error() -> None:
+    data, q = np.arange(10_000), [0.0005, 0.5, 0.9998]
+    asked: Any = {"epsilon": 0.5, "bounds": (0, 9_999), "mechanism": "joint_exp"}
+    release: Any = dpq.quantiles(data, q, **asked)
+    expected = release.provenance["expected"]
+    bounds = expected["rank_errors_95"]
+    assert expected["rank_errors"][1] < bounds[1]
+    assert bounds[0] >= 5
+    assert bounds[2] >= 2
+    assert bounds[0] != bounds[2]
+    assert release.provenance["warnings"][0] == (
+        "The answers for 0.0005, 0.9998 may lie outside the data: only 2 of 10,000 records lie "
+        f"beyond, and answers may be off by up to {max(bounds[0], bounds[2]):g} records."
+    )

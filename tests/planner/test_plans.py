@@ -122,7 +122,10 @@ BAD = [
     ({"bounds": (5, 1)}, r"^bounds must have lower < upper"),
     ({"bounds": 3}, r"^bounds must be a pair"),
     ({"resolution": 0}, r"^resolution must be positive"),
-    ({"bounds": (0, 1), "resolution": 5}, r"^bounds must be at least one resolution apart"),
+    (
+        {"bounds": (0, 1), "resolution": 5},
+        r"^bounds must leave at least two possible answers, got 0 and 1 with a resolution of 5$",
+    ),
     ({"bounds": (0, 9), "grid": dpq.FloatGrid()}, r"^grid must be given alone"),
     ({"grid": 3}, r"^grid must be a grid"),
     ({"neighbors": "near"}, r"^neighbors must be one of"),

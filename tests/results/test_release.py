@@ -100,6 +100,7 @@ def test_json_is_plain() -> None:
     [
         ({"format": 2}, r"^format must be 1, got 2; a newer version of dpquantiles wrote this"),
         ({"format": "2"}, r"^format must be 1, got '2'$"),
+        ({"format": 0}, r"^format must be 1, got 0$"),
         ({"format": None}, r"^format must be 1, got None$"),
         ({"type": "txt"}, r"^type must be one of 'float', .*, got 'txt'"),
         ({"guarantee": {"kind": "approx"}}, r"^kind must be one of 'pure', .*, got 'approx'"),

@@ -1,11 +1,13 @@
 """Groups and units on engines that work where data live: the same answers, the same bounds."""
 
 import datetime as dt
+import importlib
 import json
 import random
 import weakref
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,6 +196,44 @@ def test_keys_are_written_into_duckdb_by_several_statements(
     with engine_of(table).with_places(table.frame, ("k", "t"), keys) as frame:
         found = engine_of(table).collected(frame.select("k", CODE)).rows()
     assert sorted(found) == [(i, i - 5) for i in range(5, 35)]
+
+
+def test_writing_keys_into_duckdb_does_not_look_at_the_data(tmp_path: Path) -> None:
+    """Each look at a relation of thousands of files takes a while."""
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "rows.csv"
+    path.write_text("k\n1\n2\n")
+    rows = duckdb.connect().read_csv(str(path))
+    if getattr(rows, "_con", None) is None:
+        pytest.skip("this DuckDB does not tell the connection of a relation")
+    engine = engine_of(open_table(rows))
+    path.unlink()
+    with engine.uploaded(rows, {CODE: range(3)}, {CODE: nw.Int32}) as table:
+        assert table.fetchall() == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_keys_that_were_written_into_duckdb_are_gone_after_a_failure(
+    failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    ours = importlib.import_module("dpquantiles.sources.duckdb")
+    written = ours._written
+
+    def failing_once(columns: Any, schema: Any, start: int) -> str:
+        return written(columns, schema, start) if start // 2 != failing else "SELECT error('no')"
+
+    monkeypatch.setattr(ours, "MOST_WRITTEN", 2)
+    monkeypatch.setattr(ours, "_written", failing_once)
+    connection = duckdb.connect()
+    table = open_table(connection.sql("SELECT 1::BIGINT AS k"))
+    keys = [(i,) for i in range(6)]
+    with (
+        pytest.raises(dpq.errors.ScanFailed),
+        engine_of(table).with_places(table.frame, ("k",), keys),
+    ):
+        pass
+    assert connection.sql("FROM duckdb_tables()").fetchall() == []
 
 
 def test_a_row_of_another_group_is_a_contradiction() -> None:

@@ -245,13 +245,30 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
             dpq.median(f"{tmp_path}/{name}*.csv.gz", column="v", epsilon=1)
 
 
-@pytest.mark.parametrize("kept", [20_000, -4], ids=["half", "all but the checksum"])
-def test_an_archive_that_is_cut_off_below_its_header_is_named(tmp_path: Path, kept: int) -> None:
-    noise = np.random.default_rng(0).integers(0, 10**9, 50_000)
-    whole = gzip.compress("\n".join(["v", *map(str, noise)]).encode())
+WHOLE = gzip.compress(
+    "\n".join(["v", *map(str, np.random.default_rng(0).integers(0, 10**9, 50_000))]).encode()
+)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "how"),
+    [
+        pytest.param(WHOLE[:20_000], "EOFError", id="half"),
+        pytest.param(WHOLE[:-4], "EOFError", id="all but the checksum"),
+        pytest.param(
+            WHOLE[:100_000] + b"\xff" * 99_999 + WHOLE[-40_000:], "error", id="overwritten"
+        ),
+        pytest.param(WHOLE + b"more", "BadGzipFile", id="more behind it"),
+    ],
+)
+def test_an_archive_that_is_damaged_below_its_header_is_named(
+    tmp_path: Path, damaged: bytes, how: str
+) -> None:
     path = tmp_path / "cut.csv.gz"
-    path.write_bytes(whole[:kept])
-    with pytest.raises(UnreadableData, match=r"cut\.csv\.gz' .* cut off or damaged") as caught:
+    path.write_bytes(damaged)
+    with pytest.raises(
+        UnreadableData, match=rf"cut\.csv\.gz' .* \({how}\); it may be cut off or damaged"
+    ) as caught:
         dpq.median(str(path), column="v", epsilon=1)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None

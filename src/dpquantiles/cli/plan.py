@@ -17,7 +17,6 @@ from dpquantiles.planner.plans import Plan
 from dpquantiles.planner.plans import plan as planned
 from dpquantiles.planner.reference import SHAPES
 from dpquantiles.present import plans
-from dpquantiles.sources.cells import parse
 from dpquantiles.written import distance, stated_grid, value
 
 Size = Annotated[
@@ -170,12 +169,8 @@ def _type_of_times(spread: str | None, bounds: object) -> str | None:
     """The type of a spread of dates or times without bounds; numbers do not tell a type."""
     if spread is None or bounds is not None:
         return None
-    values = {
-        name: [parse(end.strip(), name) for end in spread.split(":")]
-        for name in written.GUESSED
-        if name in written.SPANS
-    }
-    return next((name for name, ends in values.items() if None not in ends), None)
+    name = written.told_type(spread.split(":"))
+    return name if name in written.SPANS else None
 
 
 def _spread(text: str, grid: Grid) -> Any:

@@ -112,6 +112,10 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
         )
         low, high = (-most, most) if kind.limits is None else exact_bounds(kind, *kind.limits)
         ends = (math.ceil(low / width) * width, math.floor(high / width) * width)
+        if ends[0] == ends[1]:
+            raise InvalidValue(
+                f"resolution must leave at least two possible answers, got {resolution!r}"
+            )
         first, last = (_value(kind, end) for end in ends)
         return UniformGrid(first, last, resolution, kind, step_name="resolution")
     limits = bounds or kind.limits

@@ -67,20 +67,21 @@ def default_grid(kind: Kind, bounds: tuple[Any, Any] | None = None, resolution: 
     limits = kind.limits if kind == BOOLEAN else None
     lower, upper = bounds or limits or (None, None)
     if lower is not None and (resolution is not None or limits is not None):
-        return _uniform(kind, lower, upper, resolution)
-    return family_of(kind, bounds, resolution)
+        grid: Grid = _uniform(kind, lower, upper, resolution)
+    else:
+        grid = family_of(kind, bounds, resolution)
+    if grid.size == 1:
+        step = "" if resolution is None else f" with a resolution of {resolution!r}"
+        raise InvalidValue(
+            f"bounds must leave at least two possible answers, got {lower!r} and {upper!r}{step}"
+        )
+    return grid
 
 
 @lru_cache(maxsize=128, typed=True)
 def _uniform(kind: Kind, lower: Any, upper: Any, resolution: Any) -> UniformGrid:
     """Cached, because exact fractions are slower than a small draw."""
-    grid = UniformGrid(lower, upper, resolution, kind, step_name="resolution")
-    if grid.size == 1:
-        raise InvalidValue(
-            "bounds must be at least one resolution apart, "
-            f"got {lower!r} and {upper!r} with a resolution of {resolution!r}"
-        )
-    return grid
+    return UniformGrid(lower, upper, resolution, kind, step_name="resolution")
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class DuckDB(QueryEngine):
 
     def kept(self, native: Any) -> AbstractContextManager[Any]:
         """Keep the rows in a temporary table, which DuckDB moves to disk if memory is short."""
-        return _temporary(native, [f"SELECT * FROM {ROWS}"])
+        return _temporary(partial(native.query, ROWS), [f"SELECT * FROM {ROWS}"], native)
 
     def uploaded(
         self, native: Any, columns: Mapping[str, Sequence[Any]], schema: Mapping[str, Any]
@@ -161,18 +161,19 @@ class DuckDB(QueryEngine):
         It keeps what it took to read a statement, so a long table takes several.
         """
         starts = range(0, len(next(iter(columns.values()))), MOST_WRITTEN)
-        return _temporary(native, (_written(columns, schema, start) for start in starts))
+        written = (_written(columns, schema, start) for start in starts)
+        return _temporary(_runner(native), written, native)
 
 
 @contextmanager
-def _temporary(native: Any, queries: Iterable[str]) -> Iterator[Any]:
+def _temporary(run: Callable[[str], Any], queries: Iterable[str], native: Any) -> Iterator[Any]:
     """The results of queries, in one temporary table on the connection of a relation."""
     name = f"dpq_{uuid4().hex}"
     try:
         for place, query in enumerate(queries):
             start = f"INSERT INTO {name}" if place else f"CREATE TEMP TABLE {name} AS"
-            native.query(ROWS, f"{start} {query}")
-        yield native.query(ROWS, f"SELECT * FROM {name}")
+            run(f"{start} {query}")
+        yield run(f"SELECT * FROM {name}")
     finally:
         with suppress(duckdb.Error):  # a failed transaction has already dropped the table
             _runner(native)(f"DROP TABLE IF EXISTS {name}")
