@@ -15,6 +15,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
+from dpquantiles.sources import groups
 
 RNG = np.random.default_rng(1)
 N = 3000
@@ -116,6 +117,33 @@ def test_seeds_repeat_on_every_library(library: str) -> None:
     assert found.values == reference.values
     assert found.guarantee is None
     assert found.note
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_whole_keys_are_looked_up_as_a_join_finds_them(
+    library: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also at the ends of their type, beside rows of other groups, and where a key is missing."""
+    ends = np.iinfo(dtype)
+    codes = np.array([ends.min, ends.min + 1, 3, 4, 5, ends.max - 1, ends.max], dtype=dtype)
+    column = np.random.default_rng(1).choice(codes, 500)
+    rows = pa.table({"g": pa.array(column, mask=np.arange(500) % 50 == 0), "x": range(500)})
+    frame = {
+        "pandas": lambda: rows.to_pandas(types_mapper=pd.ArrowDtype),
+        "polars": lambda: pl.DataFrame(rows),
+        "pyarrow": lambda: rows,
+    }[library]()
+    for listed in ([5, 3, 4], [20, 3], [int(ends.min), int(ends.min) + 1], [int(ends.max)]):
+        asked: dict[str, Any] = {"column": "x", "by": "g", "keys": listed}
+        seen = []
+        for most in (16, 0):
+            monkeypatch.setattr(groups, "DENSE", most)
+            release = dpq.quantiles(frame, [0.5, 0.1], epsilon=9.0, rng=random.Random(2), **asked)
+            seen.append((release.values, release.provenance["sizes"]))
+        assert seen[0] == seen[1]
+        known = column[np.arange(500) % 50 != 0]
+        assert seen[0][1] == [int((known == key).sum()) for key in listed]
 
 
 def test_json_and_words() -> None:

@@ -37,6 +37,9 @@ from dpquantiles.views.protocol import Ints
 
 NO_UNITS = Units()
 
+DENSE = 16
+"""Keys are looked up in a table if it has at most so many entries for each of them."""
+
 UNIT = "dpq_person"
 """The column of units, beside `VALUE`; one column of the table may be used for both."""
 
@@ -64,7 +67,8 @@ def grouped_rows(
     frame = safe(rows, (VALUE,)).frame
     frame = coded(Table(frame), dict(zip(names, columns.types, strict=True)))
     # An object that has no text has no key either.
-    frame = frame.filter(*(~nw.col(name).is_null() for name in names))
+    if holed := [name for name in names if table.lazy or frame[name].null_count()]:
+        frame = frame.filter(*(~nw.col(name).is_null() for name in holed))
     listed_codes = None if keys is None else codes(keys, frame.collect_schema(), names)
     if drop_first:
         frame = present(Table(frame), VALUE).frame
@@ -121,7 +125,7 @@ class GroupedRows:
     def _of_keys(self) -> Iterator[Table]:
         """The rows of the listed keys. Without units, `groups` drops all others."""
         codes, table = self.listed_codes, self.table
-        if codes is None or (table.lazy and self.units.column is None):
+        if codes is None or self.units.column is None:
             yield table
         elif not table.lazy:
             yield Table(listed(table.frame, self.names, codes))
@@ -158,6 +162,17 @@ class GroupedRows:
 
     def _coded(self, frame: Any, keys: Sequence[Key]) -> tuple[Ints, TypedColumn]:
         """The group of each listed row, by its place in the list, and its value."""
+        codes = _dense_codes(frame[self.names[0]], keys) if len(self.names) == 1 else None
+        if codes is None:
+            frame = self._joined(frame, keys)
+            codes = as_numpy(frame[CODE]).astype(np.int64, copy=False)
+        elif codes.min(initial=0) < 0:
+            rows = nw.new_series(CODE, codes >= 0, nw.Boolean, backend=frame.implementation)
+            frame, codes = frame.filter(rows), codes[codes >= 0]
+        return codes, memory.read(frame[VALUE].to_native(), self.source.kind)
+
+    def _joined(self, frame: Any, keys: Sequence[Key]) -> Any:
+        """The rows with one of these keys, and its place in the list."""
         schema = frame.collect_schema()
         columns = dict(zip(self.names, as_columns(keys, len(self.names)), strict=True))
         coded = nw.from_dict(
@@ -167,9 +182,27 @@ class GroupedRows:
         )
         # A row must belong to one group only, whichever keys a library considers equal.
         coded = coded.unique(list(self.names), keep="any")
-        joined = frame.join(coded, on=list(self.names), how="inner")
-        codes = as_numpy(joined[CODE]).astype(np.int64, copy=False)
-        return codes, memory.read(joined[VALUE].to_native(), self.source.kind)
+        return frame.join(coded, on=list(self.names), how="inner")
+
+
+def _dense_codes(series: Any, keys: Sequence[Key]) -> Ints | None:
+    """The place of each row's key, or -1, by a table of all numbers between the keys.
+
+    That is much faster than a join. None if keys are no whole numbers, or too far apart.
+    """
+    found = as_numpy(series) if keys and series.dtype.is_integer() else np.empty(0)
+    if not (found.dtype.kind in "iu" and np.can_cast(found.dtype, np.int64)):
+        return None
+    numbers = np.array(keys, dtype=np.int64)[:, 0]
+    first, last = int(numbers.min()), int(numbers.max())
+    between = last - first + 1
+    if between > DENSE * len(keys):
+        return None
+    places = np.full(between + 1, -1, dtype=np.int64)
+    places[numbers - first] = np.arange(len(keys))
+    # What lies before the first key, or so far behind that it overflows, is a large number, too.
+    index = (found.astype(np.int64) - first).view(np.uint64)
+    return places.take(np.minimum(index, between).view(np.int64))
 
 
 def _plain(part: Any) -> Any:

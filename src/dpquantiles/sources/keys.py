@@ -23,7 +23,7 @@ from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of
 from dpquantiles.sources.memory import as_arrow
 from dpquantiles.sources.tables import PANDAS_LIKE, Table, find_table, free_name
-from dpquantiles.sources.units import absent_in, has_codes, is_untyped
+from dpquantiles.sources.units import has_codes, is_untyped, named
 
 Key = tuple[Any, ...]
 
@@ -180,7 +180,7 @@ def coded(table: Table, types: Mapping[str, str]) -> Any:
     if table.lazy:
         return engine_of(table).coded(table, types)
     # Drop rows without a key first, because some libraries turn a null into the text "None".
-    frame = table.frame.filter(*(~absent_in(table, name) for name in types))
+    frame = named(table, types)
     codes = {"int": whole_code, "str": _text, "date": _days}
     parts = [codes[stated](frame, name) for name, stated in types.items() if stated in codes]
     return frame.with_columns(*parts) if parts else frame

@@ -6,7 +6,7 @@ a row determine its place in the order. Proof: `privacy/units.md`.
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -76,6 +76,14 @@ def absent_in(table: Table, column: str) -> Any:
         return nw.col(column).is_null()
     gone = [_is_missing(cell) for cell in table.frame[column].to_list()]
     return nw.new_series(column, gone, nw.Boolean, backend=table.frame.implementation)
+
+
+def named(table: Table, columns: Iterable[str]) -> Any:
+    """The rows in memory in which no cell of these columns is missing: mostly all rows."""
+    frame = table.frame
+    # PyArrow takes long to filter a table, even if it drops nothing.
+    holed = [name for name in columns if is_untyped(frame[name]) or frame[name].null_count()]
+    return frame.filter(*(~absent_in(table, name) for name in holed)) if holed else frame
 
 
 def present(table: Table, column: str) -> Table:
