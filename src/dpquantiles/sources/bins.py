@@ -120,6 +120,13 @@ class Even:
         places: Ints = np.floor(line * self.parts).astype(np.int64)
         return places
 
+    def around(self, bins: Ints) -> tuple[Floats, Floats]:
+        """Positions below and above all those in each of some bins, with a bin to spare."""
+        start, scale = self._line if self.helps else (0.0, math.inf)
+        ends = ((start + (bins + beside) / scale) for beside in (-1, 2))
+        low, high = (np.clip(end, self.low, self.high) for end in ends)
+        return low, high
+
     @property
     def _line(self) -> tuple[float, float]:
         """The start of the first bin, and the number of bins per unit."""
@@ -174,6 +181,12 @@ class Roots:
         signed = np.copysign(self._scale * root, positions)
         places: Ints = np.floor((signed + self.bins / 2) * self.parts).astype(np.int64)
         return places
+
+    def around(self, bins: Ints) -> tuple[Floats, Floats]:
+        """As for `Even`."""
+        roots = ((bins + beside - self.bins / 2) / self._scale for beside in (-1, 2))
+        low, high = (np.copysign(root ** (1 << HALVINGS), root) for root in roots)
+        return np.clip(low, -self.most, self.most), np.clip(high, -self.most, self.most)
 
     @property
     def _scale(self) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -25,6 +24,12 @@ from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
 MOST_DENSE = 1 << 21
 """Up to so many bins of a partition are counted in an array with a place for each."""
+
+CELLS = 1 << 16
+"""The cells of equal width that tell most rows which may lie in a range from all others."""
+
+FOLDED = 1 << 18
+"""The places of a table of wanted bins, of which each stands for all bins with the same rest."""
 
 SLICE = 1 << 16
 """So many rows of a partition are computed at a time, because what this makes fits in caches."""
@@ -124,29 +129,35 @@ def _inside(part: Any, ranges: Sequence[Range]) -> Any:
 
 def _cells(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Even, NDArray[np.bool_]]:
     """Cells of equal width around some ranges, and which of them may hold a part of a range."""
-    cells = Even(float(low[0]), float(high[-1]))
-    wanted = np.zeros(cells.bins, dtype=bool)
-    for first, last in zip(cells.places(low), cells.places(high), strict=True):
+    cells = Even(float(low[0]), float(high[-1]), CELLS)
+    wanted = np.zeros(CELLS, dtype=bool)
+    for first, last in zip(cells.places(low).tolist(), cells.places(high).tolist(), strict=True):
         wanted[first : last + 1] = True
     return cells, wanted
 
 
 def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
     """The values of one partition in some intervals, and the place of the interval as `CODE`."""
-    values, wholes = _values(part), replace(bins, parts=1)
-    wanted = np.zeros(bins.bins + 1, dtype=bool)  # most rows are in bins without an interval
-    wanted[intervals.first // bins.parts] = True
+    values, wholes = _values(part), np.unique(intervals.first // bins.parts)
+    cells, in_cells = _cells(*bins.around(wholes))
+    # There may be very many bins, so some of them share a place.
+    in_bins = np.zeros(FOLDED, dtype=bool)
+    in_bins[wholes & (FOLDED - 1)] = True
     found, codes = [], []
     for rows in _slices(len(values)):
         positions, missing = _located(values[rows])
-        near = np.flatnonzero(wanted[wholes.places(positions)] & ~missing)
+        # Most rows are in bins without an interval, and most of these are in other cells already.
+        near = np.flatnonzero(in_cells[cells.places(positions)] & ~missing)
         places = bins.places(positions[near])
+        wanted = np.flatnonzero(in_bins[places // bins.parts & (FOLDED - 1)])
+        order = wanted[np.argsort(places[wanted])]  # searches in order are faster
+        near, places = near[order], places[order]
         code = np.searchsorted(intervals.first, places, side="right") - 1
         inside = (code >= 0) & (places <= intervals.last[code])
         found.append(rows.start + near[inside])
         codes.append(code[inside])
-    cells = {VALUE: part[VALUE].iloc[np.concatenate(found)], CODE: np.concatenate(codes)}
-    return pd.DataFrame(cells)
+    own = {VALUE: part[VALUE].iloc[np.concatenate(found)], CODE: np.concatenate(codes)}
+    return pd.DataFrame(own)
 
 
 def _values(part: Any) -> NDArray[Any]:
@@ -173,8 +184,9 @@ def _comparable(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values that can be compared, and which of them are null. Others stand in for these."""
     if values.dtype != object:
         return np.ma.getdata(values), np.ma.getmaskarray(values)
-    null = pd.isna(values)
-    return np.where(null, Decimal(0), values), null
+    null, comparable = pd.isna(values), values.copy()
+    comparable[null] = Decimal(0)
+    return comparable, null
 
 
 def _tally(part: Any, asked: str) -> Any:
