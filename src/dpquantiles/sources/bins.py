@@ -66,6 +66,10 @@ class Map(Protocol):
     them, such as DuckDB, compute an expression again in each place where it is used.
     """
 
+    @property
+    def span(self) -> int:
+        """A number above all bins."""
+
     def prepared(self, position: Any) -> Any:
         """The first step, as an expression."""
 
@@ -94,6 +98,10 @@ class Even:
     def helps(self) -> bool:
         """Whether the ends are far enough apart to divide by their distance in doubles."""
         return 1e-280 < self.high - self.low < math.inf
+
+    @property
+    def span(self) -> int:
+        return (self.bins + 1) * self.parts
 
     def prepared(self, position: Any) -> Any:
         low, high = (self.low, self.high) if self.helps else (0.0, 0.0)
@@ -152,6 +160,10 @@ class Roots:
     by_power: bool = False
     """Whether the root is a power. Databases write the nested roots of an expression out in full,
     with the casts of each, and compute all of them."""
+
+    @property
+    def span(self) -> int:
+        return (self.bins + 1) * self.parts
 
     def prepared(self, position: Any) -> Any:
         root = position.abs().clip(0.0, self.most)
@@ -222,6 +234,10 @@ class Pieces(NamedTuple):
         """The same number of bins for each range, `BINS` in all."""
         each = max(2, BINS // max(1, len(ranges)))
         return cls([Even(low, high, each) for low, high in ranges])
+
+    @property
+    def span(self) -> int:
+        return sum(piece.span for piece in self.pieces)
 
     def prepared(self, position: Any) -> Any:
         return position
