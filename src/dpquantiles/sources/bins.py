@@ -274,6 +274,15 @@ class Pieces(NamedTuple):
         return Pieces(lower), Pieces(upper), lower[-1].high, sum(piece.bins for piece in lower)
 
 
+def cells_over(low: Floats, high: Floats, count: int) -> tuple[Even, NDArray[np.bool_]]:
+    """Cells of equal width over ascending ranges, and which of them may hold a part of a range."""
+    cells = Even(float(low[0]), float(high[-1]), count)
+    wanted = np.zeros(count, dtype=bool)
+    for first, last in zip(cells.places(low).tolist(), cells.places(high).tolist(), strict=True):
+        wanted[first : last + 1] = True
+    return cells, wanted
+
+
 Parted = Even | Roots
 """Maps whose bins can be divided into parts."""
 

@@ -16,7 +16,7 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Even, Intervals, Map, Parted, Range
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range, cells_over
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, Engine
 from dpquantiles.sources.queries import as_ticks
@@ -113,7 +113,7 @@ def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     values = _values(part)
     numbers, null = _comparable(values)
     low, high = (np.array(ends, dtype=numbers.dtype) for ends in zip(*ranges, strict=True))
-    cells, wanted = _cells(low.astype(np.float64), high.astype(np.float64))
+    cells, wanted = cells_over(low.astype(np.float64), high.astype(np.float64), CELLS)
     found = []
     for rows in _slices(len(values)):
         positions, _ = _located(values[rows])
@@ -127,19 +127,10 @@ def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     return part.iloc[np.concatenate(found)]
 
 
-def _cells(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Even, NDArray[np.bool_]]:
-    """Cells of equal width around some ranges, and which of them may hold a part of a range."""
-    cells = Even(float(low[0]), float(high[-1]), CELLS)
-    wanted = np.zeros(CELLS, dtype=bool)
-    for first, last in zip(cells.places(low).tolist(), cells.places(high).tolist(), strict=True):
-        wanted[first : last + 1] = True
-    return cells, wanted
-
-
 def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
     """The values of one partition in some intervals, and the place of the interval as `CODE`."""
     values, wholes = _values(part), np.unique(intervals.first // bins.parts)
-    cells, in_cells = _cells(*bins.around(wholes))
+    cells, in_cells = cells_over(*bins.around(wholes), CELLS)
     # There may be very many bins, so some of them share a place.
     in_bins = np.zeros(FOLDED, dtype=bool)
     in_bins[wholes & (FOLDED - 1)] = True
