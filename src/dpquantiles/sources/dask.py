@@ -31,7 +31,7 @@ CELLS = 1 << 16
 FOLDED = 1 << 18
 """The places of a table of wanted bins, of which each stands for all bins with the same rest."""
 
-SLICE = 1 << 16
+SLICE = 1 << 17
 """So many rows of a partition are computed at a time, because what this makes fits in caches."""
 
 
