@@ -10,6 +10,8 @@ release. DuckDB and Polars do so also for a tenth of the rows, and for `--large`
 how all this grows; `--large 0` leaves it out. Seconds differ between machines and ratios much less,
 so the targets are ratios; a missed target is reported, and the exit code stays 0. `--only growth`
 leaves out everything but the fresh processes; `make scale-table` puts those into docs/scale.md.
+`--only floor` tells the memory of plain scans by Polars and Dask themselves, in fresh processes: a
+sum, a filter, and groups of whole numbers, as many as a release without bounds has bins.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,12 @@ MOST_SCANS, MOST_BYTES = 4, 200_000_000
 
 GROWN = ("duckdb", "polars")
 """Engines that also read a tenth of the rows, and many more."""
+
+AGAIN = 5
+"""How often a plain scan runs, because its memory depends on how far it reads ahead."""
+
+NARROW, CELLS = (36_000.0, 36_020.0), 70
+"""A range of few values, and cells of the square root: about 60,000 of them hold records."""
 
 BOUNDS: dict[str, tuple[float, float] | None] = {"no bounds": None, "bounds": (0.0, 1e6)}
 
@@ -102,6 +111,8 @@ class Engine:
 
     open: Callable[[], Any]
     own: Callable[[list[float]], object]
+    plain: Mapping[str, Call] = field(default_factory=dict)
+    """Scans that do nothing for privacy."""
 
 
 def polars_engine(path: Path) -> Engine:
@@ -110,7 +121,16 @@ def polars_engine(path: Path) -> Engine:
     def sort(_: list[float]) -> object:
         return pl.scan_parquet(path).select(COLUMN).sort(COLUMN).collect(engine="streaming")
 
-    return Engine(lambda: pl.scan_parquet(path), sort)
+    column, lazy = pl.col(COLUMN), pl.scan_parquet(path)
+    cells = lazy.group_by((column.sqrt() * CELLS).cast(pl.Int32).alias("cell"))
+    plain = {
+        "sum": lazy.select(column.sum()),
+        "filter": lazy.select(column).filter(column.is_between(*NARROW)),
+        "count": cells.agg(pl.len()),
+        "ends": cells.agg(pl.len(), column.min().alias("low"), column.max().alias("high")),
+    }
+    calls = {name: partial(query.collect, engine="streaming") for name, query in plain.items()}
+    return Engine(lambda: pl.scan_parquet(path), sort, calls)
 
 
 def duckdb_engine(path: Path) -> Engine:
@@ -148,7 +168,16 @@ def dask_engine(path: Path) -> Engine:
 
     # Partitions of a million rows. By default, one file of this size is one partition.
     frame = dd.read_parquet(path, columns=[COLUMN], split_row_groups=True)
-    return Engine(lambda: frame, lambda q: frame[COLUMN].quantile(q).compute())
+    column = frame[COLUMN]
+    cells = frame.assign(cell=(column**0.5 * CELLS).astype("int32")).groupby("cell")[COLUMN]
+    plain = {
+        "sum": column.sum(),
+        "filter": column[column.between(*NARROW)],
+        "count": cells.count(),
+        "ends": cells.agg(["count", "min", "max"]),
+    }
+    calls = {name: query.compute for name, query in plain.items()}
+    return Engine(lambda: frame, lambda q: column.quantile(q).compute(), calls)
 
 
 ENGINES = {
@@ -218,19 +247,44 @@ def child(engine: str, path: Path, m: int) -> None:
     print(json.dumps([len(scans), sum(scans), busy, peak, ours, seconds(lambda: opened.own(q))]))
 
 
+def plain_child(engine: str, path: Path, scan: str) -> None:
+    """In a fresh process: print the peak memory of a plain scan, counted like that of a release."""
+    run, before = ENGINES[engine](path).plain[scan], _memory("VmRSS")
+    run()
+    print(_memory("VmHWM") - before)
+
+
+def floor(names: list[str], folder: Path, sizes: list[int]) -> None:
+    """Print the memory of plain scans, for some engines and sizes."""
+    for rows in sizes:
+        path = folder / f"{rows}.parquet"
+        write(path, rows)
+        for name in names:
+            for scan in ENGINES[name](path).plain:
+                call = f"plain_child({name!r}, Path({str(path)!r}), {scan!r})"
+                found = [fresh(call) / 1e6 for _ in range(AGAIN)]
+                told = f"{min(found):.0f} to {max(found):.0f} MB"
+                print(f"{name:<7} n={rows:.0e} {scan:<7} {told}", flush=True)
+        path.unlink()
+
+
 def _memory(name: str) -> int:
     """The memory of this process in bytes, as Linux tells it."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{name}:")[1].split()[0]) * 1024
 
 
+def fresh(call: str) -> Any:
+    """What a call of this module prints in a fresh process."""
+    code = f"from benchmarks.sources import *; {call}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def footprint(engine: str, path: Path, rows: int, m: int) -> dict[str, Any]:
     """The scans, the fetched values and the memory of one release."""
-    code = (
-        f"from benchmarks.sources import child, Path; child({engine!r}, Path({str(path)!r}), {m})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    scans, values, busy, peak, ours, own = json.loads(done.stdout.splitlines()[-1])
+    call = f"child({engine!r}, Path({str(path)!r}), {m})"
+    scans, values, busy, peak, ours, own = fresh(call)
     met = "met" if scans <= MOST_SCANS and peak <= MOST_BYTES else "MISSED"
     told = f"{scans} scans, {values:,} values, {busy:.1f} s of a processor, {peak / 1e6:.0f} MB"
     print(f"{met:<7} {engine:<7} n={rows:.0e} m={m:<3} {told}", flush=True)
@@ -266,7 +320,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--large", type=int, default=10**8)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
-    parser.add_argument("--only", choices=["growth"])
+    parser.add_argument("--only", choices=["growth", "floor"])
     parser.add_argument("--output", type=Path)
     parser.add_argument("--page", type=Path, help="put the table of growth into this page")
     options = parser.parse_args()
@@ -275,6 +329,9 @@ def main() -> None:
     here = [name for name in options.engines if name != "spark"]
     with tempfile.TemporaryDirectory(prefix="dpquantiles-bench-") as name:
         folder, rows = Path(name), []
+        if options.only == "floor":
+            floor(options.engines, folder, [options.rows, *filter(None, [options.large])])
+            return
         if everything:
             write(folder / "table.parquet", options.rows)
             rows = list(measure(options.engines, folder / "table.parquet", options.rows))

@@ -75,6 +75,23 @@ def test_the_same_bins_in_numpy(name: str) -> None:
     assert bins.places(np.array(numbers)).tolist() == bins_of(numbers, bins)
 
 
+@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("times", [1, 2**14])
+@settings(max_examples=25, deadline=None)
+@given(numbers=st.lists(st.floats(allow_nan=False), min_size=1))
+def test_positions_lie_around_their_bins(name: str, times: int, numbers: list[float]) -> None:
+    first = first_map(*GRIDS[name])
+    assert isinstance(first, (Even, Roots))
+    bins, positions = replace(first, bins=first.bins * times), np.sort(numbers)
+    low, high = bins.around(bins.places(positions))
+    least, most = bins.around(np.array([0, bins.bins - 1]))
+    inside = np.clip(positions, least[0], most[1])  # no bin ends in an infinite number
+    assert (low <= inside).all()
+    assert (inside <= high).all()
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) >= 0).all()
+
+
 def in_sql(numbers: list[float], bins: Map) -> list[int]:
     frame = pa.table({"p": numbers})
     relation = duckdb.from_arrow(frame)

@@ -1,6 +1,7 @@
 """Dask: partitions of other types than the schema states, and decimals that fit in no number."""
 
 import random
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
+from dpquantiles.sources import dask, lazy
+from dpquantiles.sources.bins import Intervals, Roots, finely
 from tests.sources.origins import in_dask
 
 dd: Any = pytest.importorskip("dask.dataframe")
@@ -67,3 +70,36 @@ def test_decimals_of_dask_are_as_large_and_as_fine_as_the_grid(resolution: Decim
     asked: dict[str, Any] = {"column": "x", "epsilon": 50, "resolution": resolution}
     found = dpq.deciles(in_dask(table), rng=random.Random(3), **asked)
     assert found.values == dpq.deciles(table, rng=random.Random(3), **asked).values
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 10**6), (0, 10**9)])
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "decimal"])
+def test_a_few_rows_at_a_time(dtype: str, bounds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices, cells and shared places change what is computed at once, and no answer."""
+    drawn = random.Random(5)
+    records = [drawn.choice([None, round(drawn.lognormvariate(10, 1))]) for _ in range(5_000)]
+    types = {"float64": pa.float64(), "Int64": pa.int64(), "decimal": pa.decimal128(12, 2)}
+    table = pa.table({"x": pa.array(records, types[dtype])})
+    for limit in ("FEW_ROWS", "MOST_ROWS", "MOST_ROUGH"):
+        monkeypatch.setattr(lazy, limit, 500)
+    for constant in ("SLICE", "CELLS", "FOLDED"):
+        monkeypatch.setattr(dask, constant, 64)
+    for m in (3, 99):
+        q = [k / (m + 1) for k in range(1, m + 1)]
+        asked: dict[str, Any] = {"column": "x", "epsilon": 1, "bounds": bounds}
+        found = dpq.quantiles(in_dask(table), q, rng=random.Random(6), **asked)
+        assert found.values == dpq.quantiles(table, q, rng=random.Random(6), **asked).values
+
+
+def test_many_bins_need_no_place_each() -> None:
+    """Where records crowd into one bin, it is divided into very many."""
+    bins = finely(Roots(2.0**40, bins=1 << 34))
+    values = np.random.default_rng(7).lognormal(10, 1, 10_000)
+    wholes = np.unique(bins.places(values[:100]) // bins.parts)
+    intervals = Intervals(wholes * bins.parts, (wholes + 1) * bins.parts - 1)
+    tracemalloc.start()
+    found = dask._within(pd.DataFrame({"x": values}), bins, intervals)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sorted(found["x"]) == sorted(values[:100])
+    assert peak < 10**7

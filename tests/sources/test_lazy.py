@@ -1,5 +1,6 @@
 """The scanned view: how many scans, how many values, and what it refuses."""
 
+import math
 import random
 import re
 from collections.abc import Callable
@@ -348,3 +349,19 @@ def test_records_that_crowd_a_bin(
     assert found == expected
     assert len(counting.rows) <= 5
     assert sum(counting.rows) <= 2 * MANY
+
+
+@pytest.mark.parametrize(("bins", "narrow"), [(1 << 20, True), (1 << 34, False)])
+def test_bins_of_polars_are_as_small_as_their_number_allows(bins: int, narrow: bool) -> None:
+    values = [None, math.nan, -math.inf, math.inf, 0.0, *VALUES]
+    numbers = lazy(values)
+    found = Polars().binned(numbers, numbers.frame, bins_module.Roots(2.0**40, bins)).collect()
+    assert found["bin"].dtype == (nw.Int32 if narrow else nw.Int64)
+    assert found["bin"].to_list()[:2] == [-1, -1]
+    assert min(found["bin"].to_list()[2:]) >= 0
+
+
+def test_ends_of_segments_are_plain_numbers() -> None:
+    """Objects of Python would take four times the memory, and there may be a million segments."""
+    view = ScannedView(lazy(), default_grid(REAL))
+    assert view._segments.least.dtype == view._segments.greatest.dtype == np.float64

@@ -66,6 +66,10 @@ class Map(Protocol):
     them, such as DuckDB, compute an expression again in each place where it is used.
     """
 
+    @property
+    def span(self) -> int:
+        """A number above all bins."""
+
     def prepared(self, position: Any) -> Any:
         """The first step, as an expression."""
 
@@ -95,6 +99,10 @@ class Even:
         """Whether the ends are far enough apart to divide by their distance in doubles."""
         return 1e-280 < self.high - self.low < math.inf
 
+    @property
+    def span(self) -> int:
+        return (self.bins + 1) * self.parts
+
     def prepared(self, position: Any) -> Any:
         low, high = (self.low, self.high) if self.helps else (0.0, 0.0)
         return position.clip(low, high)
@@ -119,6 +127,13 @@ class Even:
         line = (np.clip(positions, self.low, self.high) - start) * scale
         places: Ints = np.floor(line * self.parts).astype(np.int64)
         return places
+
+    def around(self, bins: Ints) -> tuple[Floats, Floats]:
+        """Positions below and above all those in each of some bins, with a bin to spare."""
+        start, scale = self._line if self.helps else (0.0, math.inf)
+        ends = ((start + (bins + beside) / scale) for beside in (-1, 2))
+        low, high = (np.clip(end, self.low, self.high) for end in ends)
+        return low, high
 
     @property
     def _line(self) -> tuple[float, float]:
@@ -145,6 +160,10 @@ class Roots:
     by_power: bool = False
     """Whether the root is a power. Databases write the nested roots of an expression out in full,
     with the casts of each, and compute all of them."""
+
+    @property
+    def span(self) -> int:
+        return (self.bins + 1) * self.parts
 
     def prepared(self, position: Any) -> Any:
         root = position.abs().clip(0.0, self.most)
@@ -174,6 +193,12 @@ class Roots:
         signed = np.copysign(self._scale * root, positions)
         places: Ints = np.floor((signed + self.bins / 2) * self.parts).astype(np.int64)
         return places
+
+    def around(self, bins: Ints) -> tuple[Floats, Floats]:
+        """As for `Even`."""
+        roots = ((bins + beside - self.bins / 2) / self._scale for beside in (-1, 2))
+        low, high = (np.copysign(root ** (1 << HALVINGS), root) for root in roots)
+        return np.clip(low, -self.most, self.most), np.clip(high, -self.most, self.most)
 
     @property
     def _scale(self) -> float:
@@ -210,6 +235,10 @@ class Pieces(NamedTuple):
         each = max(2, BINS // max(1, len(ranges)))
         return cls([Even(low, high, each) for low, high in ranges])
 
+    @property
+    def span(self) -> int:
+        return sum(piece.span for piece in self.pieces)
+
     def prepared(self, position: Any) -> Any:
         return position
 
@@ -243,6 +272,15 @@ class Pieces(NamedTuple):
         """The two halves, the end of the lower one, and its number of bins."""
         lower, upper = halves(self.pieces)
         return Pieces(lower), Pieces(upper), lower[-1].high, sum(piece.bins for piece in lower)
+
+
+def cells_over(low: Floats, high: Floats, count: int) -> tuple[Even, NDArray[np.bool_]]:
+    """Cells of equal width over ascending ranges, and which of them may hold a part of a range."""
+    cells = Even(float(low[0]), float(high[-1]), count)
+    wanted = np.zeros(count, dtype=bool)
+    for first, last in zip(cells.places(low).tolist(), cells.places(high).tolist(), strict=True):
+        wanted[first : last + 1] = True
+    return cells, wanted
 
 
 Parted = Even | Roots

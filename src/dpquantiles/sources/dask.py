@@ -16,7 +16,7 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range, cells_over
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, Engine
 from dpquantiles.sources.queries import as_ticks
@@ -24,6 +24,15 @@ from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
 
 MOST_DENSE = 1 << 21
 """Up to so many bins of a partition are counted in an array with a place for each."""
+
+CELLS = 1 << 16
+"""The cells of equal width that tell most rows which may lie in a range from all others."""
+
+FOLDED = 1 << 18
+"""The places of a table of wanted bins, of which each stands for all bins with the same rest."""
+
+SLICE = 1 << 17
+"""So many rows of a partition are computed at a time, because what this makes fits in caches."""
 
 
 class Dask(Engine):
@@ -59,8 +68,9 @@ class Dask(Engine):
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
         return _by_partition(frame, _inside, ranges)
 
-    def binned(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
-        return _by_partition(frame, _binned, bins)
+    def grouped(self, numbers: Numbers, frame: Any, bins: Map) -> Any:  # noqa: ARG002
+        """Each partition counts its own rows, so that no column of bins is ever kept."""
+        return _reduced(frame, _tally_bins, bins)
 
     @contextmanager
     def within(self, numbers: Numbers, bins: Parted, intervals: Intervals) -> Iterator[Any]:
@@ -68,12 +78,7 @@ class Dask(Engine):
         yield _by_partition(numbers.frame, _within, bins, intervals)
 
     def tallied(self, frame: Any, name: str) -> Any:
-        """Each partition tallies its own rows, and then a few of these tallies become one."""
-        native = frame.to_native()
-        tallies = native.reduction(
-            _tally, _joined, _joined, meta=_tally(native._meta, name), chunk_kwargs={"name": name}
-        )
-        return nw.from_native(tallies)
+        return _reduced(frame, _tally, name)
 
     def is_derived(self, native: Any) -> bool:
         return not all(map(_is_plain, native.expr.walk()))
@@ -96,59 +101,100 @@ def _by_partition(frame: Any, work: Callable[..., Any], *asked: Any) -> Any:
     return nw.from_native(native.map_partitions(work, *asked, meta=work(native._meta, *asked)))
 
 
+def _reduced(frame: Any, tally: Callable[..., Any], asked: Any) -> Any:
+    """Each partition tallies its own rows, and then a few of these tallies become one."""
+    native, chunk = frame.to_native(), partial(tally, asked=asked)
+    tallies = native.reduction(chunk, _joined, _joined, meta=chunk(native._meta))
+    return nw.from_native(tallies)
+
+
 def _inside(part: Any, ranges: Sequence[Range]) -> Any:
     """The rows of one partition whose values lie in one of these ascending ranges."""
-    numbers, missing = _comparable(part)
+    values = _values(part)
+    numbers, null = _comparable(values)
     low, high = (np.array(ends, dtype=numbers.dtype) for ends in zip(*ranges, strict=True))
-    # The only range that can hold a number is the first that does not end below it.
-    place = np.minimum(np.searchsorted(high, numbers), len(high) - 1)
-    inside = (low[place] <= numbers) & (numbers <= high[place])
-    return part[np.asarray(inside & ~missing, dtype=bool)]
-
-
-def _binned(part: Any, bins: Map) -> Any:
-    """The values of one partition, beside their bins. NumPy is faster here than pandas."""
-    positions, missing = _located(part)
-    place = bins.places(positions)
-    place[missing] = MISSING
-    return pd.DataFrame({VALUE: part[VALUE], BIN: place}, index=part.index)
+    cells, wanted = cells_over(low.astype(np.float64), high.astype(np.float64), CELLS)
+    found = []
+    for rows in _slices(len(values)):
+        positions, _ = _located(values[rows])
+        # Most rows are outside of all cells with a range. Looking cells up is faster than a search.
+        near = (cells.low <= positions) & (positions <= cells.high) & ~null[rows]
+        place = rows.start + np.flatnonzero(wanted[cells.places(positions)] & near)
+        # The only range that can hold a number is the first that does not end below it.
+        first = np.minimum(np.searchsorted(high, numbers[place]), len(high) - 1)
+        inside = (low[first] <= numbers[place]) & (numbers[place] <= high[first])
+        found.append(place[np.asarray(inside, dtype=bool)])
+    return part.iloc[np.concatenate(found)]
 
 
 def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
     """The values of one partition in some intervals, and the place of the interval as `CODE`."""
-    positions, missing = _located(part)
-    places = bins.places(positions)
-    wanted = np.zeros(bins.bins + 1, dtype=bool)  # most rows are in bins without an interval
-    wanted[intervals.first // bins.parts] = True
-    near = np.flatnonzero(wanted[places // bins.parts] & ~missing)
-    code = np.searchsorted(intervals.first, places[near], side="right") - 1
-    inside = (code >= 0) & (places[near] <= intervals.last[code])
-    return pd.DataFrame({VALUE: part[VALUE].iloc[near[inside]], CODE: code[inside]})
+    values, wholes = _values(part), np.unique(intervals.first // bins.parts)
+    cells, in_cells = cells_over(*bins.around(wholes), CELLS)
+    # There may be very many bins, so some of them share a place.
+    in_bins = np.zeros(FOLDED, dtype=bool)
+    in_bins[wholes & (FOLDED - 1)] = True
+    found, codes = [], []
+    for rows in _slices(len(values)):
+        positions, missing = _located(values[rows])
+        # Most rows are in bins without an interval, and most of these are in other cells already.
+        near = np.flatnonzero(in_cells[cells.places(positions)] & ~missing)
+        places = bins.places(positions[near])
+        wanted = np.flatnonzero(in_bins[places // bins.parts & (FOLDED - 1)])
+        order = wanted[np.argsort(places[wanted])]  # searches in order are faster
+        near, places = near[order], places[order]
+        code = np.searchsorted(intervals.first, places, side="right") - 1
+        inside = (code >= 0) & (places <= intervals.last[code])
+        found.append(rows.start + near[inside])
+        codes.append(code[inside])
+    own = {VALUE: part[VALUE].iloc[np.concatenate(found)], CODE: np.concatenate(codes)}
+    return pd.DataFrame(own)
 
 
-def _located(part: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The positions of one partition, zero for missing values, and which values are missing."""
-    numbers, missing = column(REAL, memory.read(part[VALUE], REAL).values)
+def _values(part: Any) -> NDArray[Any]:
+    """The values of one partition, masked where null."""
+    return memory.read(part[VALUE], REAL).values
+
+
+def _slices(count: int) -> Iterator[slice]:
+    """So many rows, `SLICE` at a time; no rows are one slice."""
+    for start in range(0, max(1, count), SLICE):
+        yield slice(start, start + SLICE)
+
+
+def _located(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The positions of some values, zero for missing ones, and which values are missing."""
+    numbers, missing = column(REAL, values)
     positions = numbers.astype(np.float64, copy=False)
     if missing is None:
         return positions, np.zeros(len(positions), dtype=bool)
     return np.where(missing, 0.0, positions), missing
 
 
-def _comparable(part: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The values of one partition, and which of them are null. Other values stand in for these."""
-    values = memory.read(part[VALUE], REAL).values
+def _comparable(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Values that can be compared, and which of them are null. Others stand in for these."""
     if values.dtype != object:
         return np.ma.getdata(values), np.ma.getmaskarray(values)
-    null = pd.isna(values)
-    values[null] = Decimal(0)
-    return values, null
+    null, comparable = pd.isna(values), values.copy()
+    comparable[null] = Decimal(0)
+    return comparable, null
 
 
-def _tally(part: Any, name: str) -> Any:
+def _tally(part: Any, asked: str) -> Any:
     """One row for each number in a column of one partition."""
-    values, _ = _comparable(part)
-    return _tallied(part[name].to_numpy(), np.ones(len(part), dtype=np.int64), values, values, name)
+    numbers, _ = _comparable(_values(part))
+    return _tallied(part[asked].to_numpy(), None, numbers, numbers, asked)
+
+
+def _tally_bins(part: Any, asked: Map) -> Any:
+    """One row for each bin that holds rows of one partition."""
+    values = _values(part)
+    places = np.empty(len(values), dtype=np.int64)
+    for rows in _slices(len(values)):
+        positions, missing = _located(values[rows])
+        places[rows] = np.where(missing, MISSING, asked.places(positions))
+    numbers, _ = _comparable(values)
+    return _tallied(places, None, numbers, numbers, BIN)
 
 
 def _joined(tallies: Any) -> Any:
@@ -159,20 +205,24 @@ def _joined(tallies: Any) -> Any:
 
 
 def _tallied(
-    own: NDArray[Any], count: NDArray[Any], least: NDArray[Any], greatest: NDArray[Any], name: str
+    own: NDArray[Any],
+    count: NDArray[Any] | None,
+    least: NDArray[Any],
+    greatest: NDArray[Any],
+    name: str,
 ) -> Any:
     """The rows with the same number become one. Counting small numbers needs no sort."""
-    first, last = own.min(initial=0), own.max(initial=0)
-    if last - first > MOST_DENSE:
-        names, place = np.unique(own, return_inverse=True)
-    else:
-        names, place = np.arange(first, last + 1), own - first
+    first, last = (own.min(), own.max()) if len(own) else (0, -1)
+    dense = last - first <= MOST_DENSE
+    names = np.arange(first, last + 1) if dense else np.unique(own)
     counts = np.zeros(len(names), dtype=np.int64)
     low, high = (np.full(len(names), end) for end in _ends(least.dtype))
-    np.add.at(counts, place, count)
-    with np.errstate(invalid="ignore"):  # missing values may be NaN
-        np.minimum.at(low, place, least)
-        np.maximum.at(high, place, greatest)
+    for rows in _slices(len(own)):
+        place = own[rows] - first if dense else np.searchsorted(names, own[rows])
+        np.add.at(counts, place, 1 if count is None else count[rows])
+        with np.errstate(invalid="ignore"):  # missing values may be NaN
+            np.minimum.at(low, place, least[rows])
+            np.maximum.at(high, place, greatest[rows])
     found = np.flatnonzero(counts)
     cells = {name: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
     return pd.DataFrame(cells)

@@ -20,9 +20,11 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.grid import FloatGrid, Grid, UniformGrid, finest
 from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import ANYTHING, Domain, Kind, column, measure
+from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Even, Intervals, Pieces, Range, finely, first_map
 from dpquantiles.sources.columns import Counts, Numbers
 from dpquantiles.sources.engine import engine_of, renamed
+from dpquantiles.sources.memory import as_numpy
 from dpquantiles.sources.segments import Run, Segments
 from dpquantiles.sources.tables import Table
 from dpquantiles.views import Limits, SortedView, filled, stand_in
@@ -233,7 +235,7 @@ class ScannedView:
         return Even(low, high)
 
     def _range(self, run: Run) -> Range:
-        return self._segments.least[run.first], self._segments.greatest[run.last]
+        return self._segments.least.item(run.first), self._segments.greatest.item(run.last)
 
     def _refine(self, runs: list[Run]) -> None:
         pieces = [self._piece(run) for run in runs]
@@ -330,7 +332,7 @@ class ScannedView:
         else:
             own = intervals.first[bins.bins], intervals.last[bins.bins]
         return Segments.of(
-            (_objects(bins.low), _objects(bins.high)),
+            (_ends(bins.low), _ends(bins.high)),
             numbers,
             (self.grid.encode(numbers[0]), self.grid.encode(numbers[1])),
             bins.counts,
@@ -341,6 +343,9 @@ class ScannedView:
         return column(self.grid.kind, values).numbers
 
 
-def _objects(series: Any) -> NDArray[Any]:
-    """The values of a series as Python objects, for use in the next query."""
+def _ends(series: Any) -> NDArray[Any]:
+    """The values of a series for use in the next query: plain numbers, else Python objects."""
+    dtype = series.dtype
+    if dtype.is_float() or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)):
+        return as_numpy(series)
     return np.fromiter(series.to_list(), dtype=object, count=len(series))

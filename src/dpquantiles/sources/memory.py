@@ -163,7 +163,7 @@ def _values(series: Any) -> NDArray[Any]:
     if dtype == nw.Datetime and dtype.time_zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     values = as_numpy(series)
-    return values.astype(np.float64) if dtype.is_float() else values
+    return values.astype(np.float64, copy=False) if dtype.is_float() else values
 
 
 def _declared_type(native: Any) -> Any:
