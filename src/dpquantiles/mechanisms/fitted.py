@@ -15,6 +15,7 @@ n / l, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
     joint_exp for some dozens if (1) is true on a family
+    between for more on a family, if records are few or epsilon is small
     adaptive_tree otherwise                                                                    (2)
 
 On coarse grids, where records always share points, there is no test, and (1) counts as true. A tree
@@ -30,6 +31,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, GridFamily
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
+from dpquantiles.mechanisms.between import Between
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
@@ -71,6 +73,10 @@ bounds, of which next to none are near the records. With less, it loses its way.
 TIED_CROWDED, MOST_TIED = 20, 44
 """On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
 most so many quantiles, because it is slow for more."""
+
+SPARSE, SPREAD_ROOT, FEWEST_DRAWN = 500, 1.45, 3
+"""On a family, with at most so much `strength`, a JointExp draws some of many quantiles: the third
+root of the strength times this, and at least so many. Trees find neither range nor step there."""
 
 STRONGEST = 1e9
 """A larger epsilon makes no difference."""
@@ -130,12 +136,21 @@ class Fitted(Mechanism):
             joint = kind(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
+        if isinstance(grid, GridFamily) and strength(size, self.budget) <= SPARSE:
+            between = self._between(stages.answers, size)
+            if serves(between.joint, size, grid):
+                return between
         stated = self.size if stages.size is None else size
         tree = AdaptiveTree(q=self.q, budget=stages.answers, size=stated)
         if lumpy:
             return replace(tree, cut_share=LUMPY_CUT_SHARE)
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
         return replace(tree, cells=round(min(wanted, CELLS)))
+
+    def _between(self, budget: Guarantee, size: int) -> Between:
+        """The mechanism for many quantiles of few records."""
+        number = drawn_of_many(size, self.budget)
+        return Between(q=self.q, budget=budget, size=self.size, number=number)
 
     def _joint_for(
         self, grid: Grid, lumpy: bool, size: int
@@ -249,6 +264,12 @@ def few(size: int, budget: Guarantee) -> float:
 def few_tied(size: int, budget: Guarantee) -> float:
     """The number of quantiles of tied records up to which a JointExp is used on a family."""
     return min(strength(size, budget) / TIED_CROWDED, MOST_TIED)
+
+
+def drawn_of_many(size: int, budget: Guarantee) -> int:
+    """How many of many quantiles are drawn: an odd number, so that a median is among them."""
+    number = SPREAD_ROOT * math.cbrt(strength(size, budget))
+    return max(FEWEST_DRAWN, 2 * math.floor(number / 2) + 1)
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, grid: Grid) -> bool:
