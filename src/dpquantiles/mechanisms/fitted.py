@@ -74,9 +74,13 @@ TIED_CROWDED, MOST_TIED = 20, 44
 """On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
 most so many quantiles, because it is slow for more."""
 
-SPARSE, SPREAD_ROOT, FEWEST_DRAWN = 500, 1.45, 3
-"""On a family, with at most so much `strength`, a JointExp draws some of many quantiles: the third
-root of the strength times this, and at least so many. Trees find neither range nor step there."""
+LEAST_SPARSE, MOST_SPARSE, MOST_WINDOW = 10, 500, 10_000
+"""On a family, with a `strength` between these, a JointExp draws some of many quantiles. With less,
+any answer is a guess; with more, a tree is as good. Of more than MOST_WINDOW records, it would be
+slow: so little epsilon means that its windows hold all of them."""
+
+DRAWN_ROOT, FEWEST_DRAWN = 1.45, 3
+"""It draws the third root of the strength times this, and at least so many."""
 
 STRONGEST = 1e9
 """A larger epsilon makes no difference."""
@@ -136,8 +140,9 @@ class Fitted(Mechanism):
             joint = kind(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
-        if isinstance(grid, GridFamily) and strength(size, self.budget) <= SPARSE:
-            between = self._between(stages.answers, size)
+        if isinstance(grid, GridFamily) and sparse(size, self.budget):
+            number = drawn_of_many(size, self.budget)
+            between = Between(q=self.q, budget=stages.answers, size=self.size, number=number)
             if serves(between.joint, size, grid):
                 return between
         stated = self.size if stages.size is None else size
@@ -146,11 +151,6 @@ class Fitted(Mechanism):
             return replace(tree, cut_share=LUMPY_CUT_SHARE)
         wanted = max(best_cells(size, self.budget), FEWEST_CELLS)
         return replace(tree, cells=round(min(wanted, CELLS)))
-
-    def _between(self, budget: Guarantee, size: int) -> Between:
-        """The mechanism for many quantiles of few records."""
-        number = drawn_of_many(size, self.budget)
-        return Between(q=self.q, budget=budget, size=self.size, number=number)
 
     def _joint_for(
         self, grid: Grid, lumpy: bool, size: int
@@ -266,9 +266,14 @@ def few_tied(size: int, budget: Guarantee) -> float:
     return min(strength(size, budget) / TIED_CROWDED, MOST_TIED)
 
 
+def sparse(size: int, budget: Guarantee) -> bool:
+    """Whether many quantiles are closer together than answers are accurate, on a family."""
+    return size <= MOST_WINDOW and LEAST_SPARSE <= strength(size, budget) <= MOST_SPARSE
+
+
 def drawn_of_many(size: int, budget: Guarantee) -> int:
     """How many of many quantiles are drawn: an odd number, so that a median is among them."""
-    number = SPREAD_ROOT * math.cbrt(strength(size, budget))
+    number = DRAWN_ROOT * math.cbrt(strength(size, budget))
     return max(FEWEST_DRAWN, 2 * math.floor(number / 2) + 1)
 
 
