@@ -10,7 +10,7 @@ quantiles, evenly spread from the lowest to the highest one. With answers o at q
     ties      if o or o' was drawn several times in a row, records are probably tied; then it is o
               or o', by which of q and q' is nearer to p                                         (2)
 
-(1) and (2) are computed from what was drawn, so they cost nothing. Proof: `fitted.md`.
+(1) and (2) are computed from what was drawn, so they cost nothing. Proof: `between.md`.
 """
 
 from dataclasses import dataclass, replace
