@@ -15,7 +15,7 @@ n / l, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
     joint_exp for some dozens if (1) is true on a family
-    between for more on a family, if records are few or epsilon is small
+    joint_exp or, for more than nine, between if records are few on a family
     adaptive_tree otherwise                                                                    (2)
 
 On coarse grids, where records always share points, there is no test, and (1) counts as true. A tree
@@ -79,8 +79,9 @@ LEAST_SPARSE, MOST_SPARSE, MOST_WINDOW = 10, 500, 10_000
 any answer is a guess; with more, a tree is as good. Of more than MOST_WINDOW records, it would be
 slow: so little epsilon means that its windows hold all of them."""
 
-DRAWN_ROOT, FEWEST_DRAWN = 1.45, 3
-"""It draws the third root of the strength times this, and at least so many."""
+ALL_DRAWN, DRAWN_ROOT, FEWEST_DRAWN = 9, 1.45, 3
+"""It draws all of at most so many. Of more, it draws the third root of the strength times
+DRAWN_ROOT, and at least FEWEST_DRAWN."""
 
 STRONGEST = 1e9
 """A larger epsilon makes no difference."""
@@ -140,7 +141,7 @@ class Fitted(Mechanism):
             joint = kind(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
-        if isinstance(grid, GridFamily) and sparse(size, self.budget):
+        if self._sparse(grid, size):
             number = drawn_of_many(size, self.budget)
             between = Between(q=self.q, budget=stages.answers, size=self.size, number=number)
             if serves(between.joint, size, grid):
@@ -156,6 +157,8 @@ class Fitted(Mechanism):
         self, grid: Grid, lumpy: bool, size: int
     ) -> type[JointExp] | type[RecursiveJointExp] | None:
         """The kind of JointExp that fits, if one does."""
+        if len(self.q) <= ALL_DRAWN and self._sparse(grid, size):
+            return JointExp
         if lumpy:
             return JointExp if self.seeks_ties(grid, size) else None
         if not self._few(size):
@@ -198,6 +201,9 @@ class Fitted(Mechanism):
 
     def _few(self, size: int) -> bool:
         return len(self.q) <= few(size, self.budget)
+
+    def _sparse(self, grid: Grid, size: int) -> bool:
+        return isinstance(grid, GridFamily) and sparse(size, self.budget)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """Any record, because the test decides about the mechanism."""
@@ -267,7 +273,7 @@ def few_tied(size: int, budget: Guarantee) -> float:
 
 
 def sparse(size: int, budget: Guarantee) -> bool:
-    """Whether many quantiles are closer together than answers are accurate, on a family."""
+    """Whether records are so few, or so little epsilon is there, that a tree is lost in noise."""
     return size <= MOST_WINDOW and LEAST_SPARSE <= strength(size, budget) <= MOST_SPARSE
 
 

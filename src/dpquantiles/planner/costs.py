@@ -16,7 +16,14 @@ cheap from costly.
 import math
 from typing import Literal, NamedTuple
 
-from dpquantiles.mechanisms.fitted import MOST_JOINT, drawn_of_many, few, few_tied, sparse
+from dpquantiles.mechanisms.fitted import (
+    ALL_DRAWN,
+    MOST_JOINT,
+    drawn_of_many,
+    few,
+    few_tied,
+    sparse,
+)
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_FAN, RecursiveJointExp
 from dpquantiles.privacy import Guarantee
 
@@ -125,7 +132,7 @@ def _fitted(asked: Asked, reading: Reading) -> float:
         return lumps + max(tree, joint(asked, reading))
     usual = tree
     if asked.family and sparse(asked.n, asked.budget):
-        drawn = min(asked.m, drawn_of_many(asked.n, asked.budget))
+        drawn = drawn_of_many(asked.n, asked.budget) if asked.m > ALL_DRAWN else asked.m
         usual = _joint(asked._replace(m=drawn), reading)
     if asked.family and asked.m <= few_tied(asked.n, asked.budget):
         return lumps + (usual + _joint(asked, reading)) / 2
