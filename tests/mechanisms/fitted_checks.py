@@ -22,6 +22,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
+from dpquantiles.mechanisms.between import Between
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
@@ -99,7 +100,7 @@ def run(mechanism: Fitted, view: SortedView, script: Sequence[int]) -> Run:
 
     with Patch.context() as patch:
         patch.setattr(PrivateCount, "draw", draw)
-        for family in (JointExp, RecursiveJointExp, AdaptiveTree):
+        for family in (JointExp, RecursiveJointExp, AdaptiveTree, Between):
             patch.setattr(family, "release", release)
         made = mechanism.release(view, random.SystemRandom())
     assert made.guarantee == mechanism.guarantee

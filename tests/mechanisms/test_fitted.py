@@ -17,6 +17,7 @@ from dpquantiles.kernels.cells import parts
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.mechanisms import fitted
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree
+from dpquantiles.mechanisms.between import Between
 from dpquantiles.mechanisms.fitted import Fitted, FittedStages
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.recursive_joint_exp import RecursiveJointExp
@@ -160,7 +161,14 @@ FAMILIES = [family_of(INTEGER, None, None), family_of(REAL, None, None)]
         (44, True, 10**6, "joint_exp", None),
         (45, True, 10**6, "adaptive_tree", 0.3),
         (15, True, 300, "joint_exp", None),
-        (16, True, 300, "adaptive_tree", 0.3),
+        (16, True, 300, "between", None),
+        (9, True, 100, "joint_exp", None),
+        (9, False, 100, "joint_exp", None),
+        (10, True, 100, "between", None),
+        (29, True, 500, "between", None),
+        (99, False, 500, "between", None),
+        (29, False, 501, "adaptive_tree", None),
+        (99, True, 501, "adaptive_tree", 0.3),
         (29, False, 10**6, "recursive_joint_exp", None),
     ],
 )
@@ -170,6 +178,47 @@ def test_on_a_family_tied_records_get_a_joint_exp(
     taken = pure(1.0, q=evenly(m)).chosen(grid, lumpy=lumpy, size=size)
     assert taken.name == name
     assert getattr(taken, "cut_share", None) == cut_share
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "number"),
+    [
+        (10, 1.0, 3),
+        (30, 1.0, 5),
+        (100, 1.0, 7),
+        (300, 1.0, 9),
+        (500, 1.0, 11),
+        (100, 5.0, 11),
+        (10_000, 0.01, 7),
+    ],
+)
+def test_of_many_quantiles_of_few_records_some_are_drawn(
+    size: int, epsilon: float, number: int
+) -> None:
+    for neighbors, stated in (("swap", None), ("add-remove", size), ("add-remove", None)):
+        factor = 1 if neighbors == "swap" else 2  # one record counts as much as a swap of two
+        mechanism = pure(epsilon / factor, neighbors, stated, q=evenly(99))
+        taken = mechanism.chosen(FAMILIES[1], lumpy=True, size=size)
+        assert isinstance(taken, Between)
+        assert (taken.number, len(taken.joint.q)) == (number, number)
+        assert taken.joint.budget == taken.budget == mechanism.stages(FAMILIES[1].size).answers
+        assert (taken.q, taken.size, taken.joint.size) == (mechanism.q, stated, stated)
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon"), [(0, 1.0), (9, 1.0), (501, 1.0), (10_001, 0.01), (300, 1e-9)]
+)
+def test_other_numbers_of_records_get_a_tree(size: int, epsilon: float) -> None:
+    mechanism = pure(epsilon, q=evenly(99))
+    for lumpy in (False, True):
+        taken = mechanism.chosen(FAMILIES[0], lumpy=lumpy, size=size)
+        assert taken.name == "adaptive_tree"
+
+
+def test_a_joint_exp_that_would_refuse_is_not_taken_for_few_records(monkeypatch: Patch) -> None:
+    mechanism = pure(1.0, q=evenly(99))
+    monkeypatch.setattr(fitted, "serves", lambda *_: False)
+    assert mechanism.chosen(FAMILIES[0], lumpy=False, size=300).name == "adaptive_tree"
 
 
 def test_few_of_all_whole_numbers_are_not_cut_by_a_recursive_joint_exp() -> None:

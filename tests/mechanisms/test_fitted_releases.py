@@ -9,7 +9,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.entropy import SEEDED_NOTE
-from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, UniformGrid
+from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, UniformGrid, family_of
+from dpquantiles.kinds import INTEGER, REAL, Kind
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
 from tests.mechanisms.fitted_checks import (
@@ -33,10 +34,7 @@ GRIDS: dict[str, Grid] = {
 }
 
 
-@pytest.mark.parametrize("value", [1e-9, 1e-4, 1.0, 1e300])
-@pytest.mark.parametrize("name", GRIDS)
-def test_degenerate_data(name: str, value: float) -> None:
-    grid = GRIDS[name]
+def check_degenerate_data(grid: Grid, value: float) -> None:
     sizes = [("swap", None), ("add-remove", None), ("add-remove", 0), ("add-remove", 2**53)]
     for records in ([], [0.0], [-1e300, math.inf, 1e300, math.nan], [0.0] * 300, range(300)):
         view = dpq.ArrayView(np.array(records, dtype=float), grid)
@@ -47,6 +45,18 @@ def test_degenerate_data(name: str, value: float) -> None:
                 assert answers == sorted(answers)
                 steps = grid.encode(np.array(answers, dtype=float))
                 assert ((steps >= 0) & (steps < grid.size)).all()
+
+
+@pytest.mark.parametrize("value", [1e-9, 1e-4, 1.0, 1e300])
+@pytest.mark.parametrize("name", GRIDS)
+def test_degenerate_data(name: str, value: float) -> None:
+    check_degenerate_data(GRIDS[name], value)
+
+
+@pytest.mark.parametrize("value", [1e-9, 1.0, 1e300])
+@pytest.mark.parametrize("kind", [INTEGER, REAL])
+def test_degenerate_data_on_families(kind: Kind, value: float) -> None:
+    check_degenerate_data(family_of(kind, None, None), value)
 
 
 @pytest.mark.parametrize("m", [9, 60, 6000])

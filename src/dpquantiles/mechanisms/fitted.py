@@ -15,6 +15,7 @@ n / l, o is not counted exactly. The rest of the budget goes to
 
     joint_exp or recursive_joint_exp for few quantiles if (1) is false
     joint_exp for some dozens if (1) is true on a family
+    joint_exp or, for more than nine, between if records are few on a family
     adaptive_tree otherwise                                                                    (2)
 
 On coarse grids, where records always share points, there is no test, and (1) counts as true. A tree
@@ -30,6 +31,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.grid import MOST_STEPS, FloatGrid, Grid, GridFamily
 from dpquantiles.kernels import cells
 from dpquantiles.mechanisms.adaptive_tree import CELLS, COARSE, LUMPY_CUT_SHARE, AdaptiveTree
+from dpquantiles.mechanisms.between import Between
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
@@ -71,6 +73,15 @@ bounds, of which next to none are near the records. With less, it loses its way.
 TIED_CROWDED, MOST_TIED = 20, 44
 """On a family, a JointExp of tied records needs this much `strength` per quantile. It answers at
 most so many quantiles, because it is slow for more."""
+
+LEAST_SPARSE, MOST_SPARSE, MOST_WINDOW = 10, 500, 10_000
+"""On a family, with a `strength` between these, a JointExp draws some of many quantiles. With less,
+any answer is a guess; with more, a tree is as good. Of more than MOST_WINDOW records, it would be
+slow: so little epsilon means that its windows hold all of them."""
+
+ALL_DRAWN, DRAWN_ROOT, FEWEST_DRAWN = 9, 1.45, 3
+"""It draws all of at most so many. Of more, it draws the third root of the strength times
+DRAWN_ROOT, and at least FEWEST_DRAWN."""
 
 STRONGEST = 1e9
 """A larger epsilon makes no difference."""
@@ -130,6 +141,11 @@ class Fitted(Mechanism):
             joint = kind(q=self.q, budget=stages.answers, size=self.size)
             if serves(joint, size, grid):
                 return joint
+        if self._sparse(grid, size):
+            number = drawn_of_many(size, self.budget)
+            between = Between(q=self.q, budget=stages.answers, size=self.size, number=number)
+            if serves(between.joint, size, grid):
+                return between
         stated = self.size if stages.size is None else size
         tree = AdaptiveTree(q=self.q, budget=stages.answers, size=stated)
         if lumpy:
@@ -141,6 +157,8 @@ class Fitted(Mechanism):
         self, grid: Grid, lumpy: bool, size: int
     ) -> type[JointExp] | type[RecursiveJointExp] | None:
         """The kind of JointExp that fits, if one does."""
+        if len(self.q) <= ALL_DRAWN and self._sparse(grid, size):
+            return JointExp
         if lumpy:
             return JointExp if self.seeks_ties(grid, size) else None
         if not self._few(size):
@@ -183,6 +201,9 @@ class Fitted(Mechanism):
 
     def _few(self, size: int) -> bool:
         return len(self.q) <= few(size, self.budget)
+
+    def _sparse(self, grid: Grid, size: int) -> bool:
+        return isinstance(grid, GridFamily) and sparse(size, self.budget)
 
     def demand(self, n: int, grid: Grid) -> Demand:  # noqa: ARG002
         """Any record, because the test decides about the mechanism."""
@@ -249,6 +270,17 @@ def few(size: int, budget: Guarantee) -> float:
 def few_tied(size: int, budget: Guarantee) -> float:
     """The number of quantiles of tied records up to which a JointExp is used on a family."""
     return min(strength(size, budget) / TIED_CROWDED, MOST_TIED)
+
+
+def sparse(size: int, budget: Guarantee) -> bool:
+    """Whether records are so few, or so little epsilon is there, that a tree is lost in noise."""
+    return size <= MOST_WINDOW and LEAST_SPARSE <= strength(size, budget) <= MOST_SPARSE
+
+
+def drawn_of_many(size: int, budget: Guarantee) -> int:
+    """How many of many quantiles are drawn: an odd number, so that a median is among them."""
+    number = DRAWN_ROOT * math.cbrt(strength(size, budget))
+    return max(FEWEST_DRAWN, 2 * math.floor(number / 2) + 1)
 
 
 def serves(joint: JointExp | RecursiveJointExp, n: int, grid: Grid) -> bool:

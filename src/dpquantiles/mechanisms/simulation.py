@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpquantiles.grid import MOST_STEPS, GridFamily, ruler_of
+from dpquantiles.grid.member import Member
 from dpquantiles.kernels import cells, tree
 from dpquantiles.mechanisms.adaptive_tree import AdaptiveTree, cutting_rate, leaves, rule
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.baselines.ind_exp import IndExp
+from dpquantiles.mechanisms.between import Between
 from dpquantiles.mechanisms.fitted import Fitted
 from dpquantiles.mechanisms.joint_exp import JointExp
 from dpquantiles.mechanisms.joint_simulation import JointDraws, RecordRuns, ReferenceView
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # numpy.random is imported only when a plan is made
     from numpy.random import Generator
 
 Simulation = Callable[[Any, ReferenceView, int], Ints]
+Values = tuple[Any, ...]
 
 SEED, BITS_SEED = 20210215, 2021
 """The seeds of noise and of exact draws."""
@@ -69,22 +72,38 @@ def joint_exp(mechanism: JointExp, view: ReferenceView, draws: int) -> Ints:
         if mechanism.buys_size:
             mechanism = replace(mechanism, size=view.n)
         drawing = mechanism.anchored(view.n, view.grid)
-        steps = _on_family(drawing.law(view), view, min(draws, MOST_FAMILY_DRAWS))
+        steps = _on_family(drawing.law(view), view, draws, lambda _, values: values)
         return steps[:, np.argsort(mechanism.q, kind="stable")]
     per_unit = mechanism.epsilon / (2 * mechanism.sensitivity)
     coarse, rate = _in_units(view, mechanism.unit * per_unit)
     return _joint(coarse, _targets(mechanism, coarse), rate, _bits(view), draws)
 
 
-def _on_family(law: Any, view: ReferenceView, draws: int) -> Ints:
-    """Draws of members, and of answers on each."""
-    bits = _bits(view)
+def between(mechanism: Between, view: ReferenceView, draws: int) -> Ints:
+    """Draws of the JointExp, and the answers between; `joint_exp` says why they are real ones."""
+    joint = mechanism.joint
+    if joint.buys_size:
+        joint = replace(joint, size=view.n)
+    drawing = joint.anchored(view.n, view.grid)
+
+    def filled(member: Member, values: Values) -> Values:
+        return mechanism.values(member, values[: len(joint.q)])
+
+    steps = _on_family(drawing.law(view), view, draws, filled)
+    return steps[:, np.argsort(mechanism.q, kind="stable")]
+
+
+def _on_family(
+    law: Any, view: ReferenceView, draws: int, answers: Callable[[Member, Values], Values]
+) -> Ints:
+    """Draws of members, and what is answered after draws on each."""
+    bits, draws = _bits(view), min(draws, MOST_FAMILY_DRAWS)
     chances = np.exp(law.log_weights - np.logaddexp.reduce(law.log_weights))
     members = _generator(view).multinomial(draws, chances / chances.sum())
     rows = []
     for index in np.flatnonzero(members).tolist():
-        member = law.member_law(index)
-        rows += [member.draw(bits) for _ in range(members[index])]
+        member, on_member = law.family.members[index], law.member_law(index)
+        rows += [answers(member, on_member.draw(bits)) for _ in range(members[index])]
     numbers = [view.grid.kind.number(value, "values") for row in rows for value in row]
     return view.grid.encode(np.array(numbers)).reshape(len(rows), -1)
 
@@ -166,6 +185,7 @@ def fitted(mechanism: Fitted, view: ReferenceView, draws: int) -> Ints:
         JointExp: joint_exp,
         RecursiveJointExp: recursive_joint_exp,
         AdaptiveTree: adaptive_tree,
+        Between: between,
     }
     rows = []
     for shape, count in ((True, lumpy), (False, draws - lumpy)):

@@ -16,7 +16,14 @@ cheap from costly.
 import math
 from typing import Literal, NamedTuple
 
-from dpquantiles.mechanisms.fitted import MOST_JOINT, few, few_tied
+from dpquantiles.mechanisms.fitted import (
+    ALL_DRAWN,
+    MOST_JOINT,
+    drawn_of_many,
+    few,
+    few_tied,
+    sparse,
+)
 from dpquantiles.mechanisms.recursive_joint_exp import MOST_FAN, RecursiveJointExp
 from dpquantiles.privacy import Guarantee
 
@@ -116,15 +123,20 @@ def _tree(asked: Asked, reading: Reading) -> float:
 def _fitted(asked: Asked, reading: Reading) -> float:
     """Its question, and what it leads to: the dearer mechanism for few quantiles.
 
-    Where only tied records lead to a JointExp, the mean of it and of a tree.
+    Where only tied records lead to a JointExp of all quantiles, the mean of it and of what others
+    lead to: a tree, or a JointExp of some.
     """
     lumps, tree = reading.lumps * reading.record * asked.n, _tree(asked, reading)
     if asked.m <= few(asked.n, asked.budget):
         joint = _joint if asked.m <= MOST_JOINT else _recursive
         return lumps + max(tree, joint(asked, reading))
+    usual = tree
+    if asked.family and sparse(asked.n, asked.budget):
+        drawn = drawn_of_many(asked.n, asked.budget) if asked.m > ALL_DRAWN else asked.m
+        usual = _joint(asked._replace(m=drawn), reading)
     if asked.family and asked.m <= few_tied(asked.n, asked.budget):
-        return lumps + (tree + _joint(asked, reading)) / 2
-    return lumps + tree
+        return lumps + (usual + _joint(asked, reading)) / 2
+    return lumps + usual
 
 
 _COSTS = {
