@@ -129,11 +129,12 @@ def test_whole_keys_are_looked_up_as_a_join_finds_them(
     codes = np.array([ends.min, ends.min + 1, 3, 4, 5, ends.max - 1, ends.max], dtype=dtype)
     column = np.random.default_rng(1).choice(codes, 500)
     rows = pa.table({"g": pa.array(column, mask=np.arange(500) % 50 == 0), "x": range(500)})
-    frame = {
-        "pandas": lambda: rows.to_pandas(types_mapper=pd.ArrowDtype),
-        "polars": lambda: pl.DataFrame(rows),
-        "pyarrow": lambda: rows,
-    }[library]()
+    frames = {
+        "pandas": rows.to_pandas(types_mapper=pd.ArrowDtype),
+        "polars": pl.DataFrame(rows),
+        "pyarrow": rows,
+    }
+    frame = frames[library]
     for listed in ([5, 3, 4], [20, 3], [int(ends.min), int(ends.min) + 1], [int(ends.max)]):
         asked: dict[str, Any] = {"column": "x", "by": "g", "keys": listed}
         seen = []
