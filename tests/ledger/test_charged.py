@@ -118,7 +118,7 @@ def test_the_type_of_objects_is_told_after_the_charge(ledger: Ledger) -> None:
         (("v", "w"), {"unit": "nobody"}, "unit must name a column"),
         (("v", "w"), {"missing": DAY}, "missing must be of type number"),
         (("v", "w"), {"epsilon": 1e-12}, "epsilon must be at least four times what rounding may"),
-        (("v", "w"), {"epsilon": 1e-12, "unit": "u", **ADD}, "5 quantiles at epsilon=4e-13 need"),
+        (("v", "w"), {"epsilon": 1e-12, "unit": "u", **ADD}, "the budget must leave at least 2"),
     ],
 )
 def test_a_description_is_charged_only_if_all_columns_can_be_drawn(

@@ -127,13 +127,14 @@ def test_one_public_number_decides_about_the_anchors_of_all_groups(
 
     seen = []
 
-    def spy(mechanism: JointExp, groups: Groups, *_: Any) -> list[tuple[float, ...]]:
+    def spy(mechanism: JointExp, groups: Groups, *_: Any) -> Any:
         seen.append(mechanism.q)
-        return [(0.0,) * len(mechanism.q)] * len(groups)
+        return np.tile(np.arange(len(mechanism.q)), (len(groups), 1)) + 5
 
     monkeypatch.setattr(joint_exp_groups, "draw_groups", spy)
     groups = Groups.of(FAMILY, np.arange(n) % 2, FAMILY.encode(np.resize(LATENCIES, n)), 2)
     mechanism = JointExp(q=(0.99,), budget=PureDP(epsilon=1.0, neighbors=neighbors))
     made = draw_side_by_side(mechanism, groups, None, random.Random(1))
     assert seen == [(0.99, *ANCHORS)]
-    assert made.answers == [(0.0,)] * 2
+    assert made.member is not None
+    assert made.answers == [tuple(FAMILY.members[made.member].decode(np.array([5])))] * 2
