@@ -440,8 +440,8 @@ def answer_off_the_grid(patch: Patch) -> None:
     """A record that is no point counts as the point before it."""
     original = GridFamily._halves
 
-    def on_points(grids: Any, steps: Any, numbers: Any, width: Any, reach: int) -> Any:
-        return original(grids, steps, numbers, width, reach) - 1 | 1
+    def on_points(grids: Any, steps: Any, widths: Any) -> Any:
+        return [halves - 1 | 1 for halves in original(grids, steps, widths)]
 
     patch.setattr(GridFamily, "_halves", on_points)
 

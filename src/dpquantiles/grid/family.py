@@ -5,7 +5,7 @@ together with its answers, so what nobody stated is paid for once and not once p
 every other mechanism a family is its finest grid.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -40,6 +40,9 @@ farther, and records there count as the nearest of them."""
 
 PLENTY, COARSE = 128, 0.5
 """Members with fewer points than PLENTY count less, by this power per answer."""
+
+TOGETHER = 2**14
+"""About so many records, once for every step, are placed together: many small calls take longer."""
 
 FEW = 2**12
 """Among so few points, trees reach every one with few cuts."""
@@ -140,37 +143,46 @@ class GridFamily:
 
     def halves(self, steps: Ints) -> Iterator[tuple[Ints, Ints]]:
         """For every step: its members, and records of the finest grid in half steps."""
-        numbers = self.base.numbers(steps)
-        for width, reach, group in self.by_step:
-            yield group, self._halves(steps, numbers, width, reach)
+        count = max(1, TOGETHER // max(1, len(steps)))
+        for start in range(0, len(self.by_step), count):
+            some = self.by_step[start : start + count]
+            halves = self._halves(steps, [(width, reach) for width, reach, _ in some])
+            yield from zip((group for _, _, group in some), halves, strict=True)
 
     def member_halves(self, member: Member, steps: Ints) -> Ints:
         """Records of the finest grid in half steps of one member, from 0 to twice its size."""
-        numbers = self.base.numbers(steps)
-        halves = self._halves(steps, numbers, member.step, member.reach)
+        (halves,) = self._halves(steps, [(member.step, member.reach)])
         low, high = 2 * member.first, 2 * (member.first + member.size)
         return np.clip(halves, low, high) - low
 
-    def _halves(
-        self, steps: Ints, numbers: NDArray[Any], width: Fraction | None, reach: int
-    ) -> Ints:
+    def _halves(self, steps: Ints, widths: Sequence[tuple[Fraction | None, int]]) -> list[Ints]:
         """Point j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
 
         Real numbers are compared with points on the finest grid, where both are rounded alike.
         """
-        if width is None:
-            nearest = single_index(self.kind, numbers)
-            points = singles(self.kind, nearest)
-        else:
-            nearest = nearest_multiples(self.kind, numbers, width, reach)
-            points = multiples_of(self.kind, nearest, width)
+        numbers = self.base.numbers(steps)
+        nearest = [
+            single_index(self.kind, numbers)
+            if width is None
+            else nearest_multiples(self.kind, numbers, width, reach)
+            for width, reach in widths
+        ]
+        points = np.stack(
+            [
+                singles(self.kind, index)
+                if width is None
+                else multiples_of(self.kind, index, width)
+                for (width, _), index in zip(widths, nearest, strict=True)
+            ]
+        )
         if self.kind.integral:
-            side = np.sign(numbers - points)
+            sides = np.sign(numbers - points)
         else:
-            side = np.sign(steps - self.base.encode(points))
-        if width is None:
-            side = np.where(np.abs(numbers) <= LARGEST, side, 0)
-        return np.asarray(2 * nearest + 1 + side)
+            sides = np.sign(steps - self.base.encode(points))
+        for (width, _), side in zip(widths, sides, strict=True):
+            if width is None:
+                side[np.abs(numbers) > LARGEST] = 0
+        return [2 * index + 1 + side for index, side in zip(nearest, sides, strict=True)]
 
 
 def decimal_base(grid: Grid) -> FloatGrid | UniformGrid | None:
