@@ -135,7 +135,8 @@ def test_whole_keys_are_looked_up_as_a_join_finds_them(
         "pyarrow": rows,
     }
     frame = frames[library]
-    for listed in ([5, 3, 4], [20, 3], [int(ends.min), int(ends.min) + 1], [int(ends.max)]):
+    lowest, highest = int(ends.min), int(ends.max)
+    for listed in ([5, 3, 4], [20, 3], [lowest, lowest + 1], [highest], [3, 2**40, 2**62]):
         asked: dict[str, Any] = {"column": "x", "by": "g", "keys": listed}
         seen = []
         for most in (16, 0):
