@@ -416,7 +416,12 @@ def test_types_come_from_the_bounds() -> None:
             (0.0, 1e-320, 1e-323),
             r"^step must be at least 2.2250738585072014e-308, .*, got 1e-323$",
         ),
-        ((-(2**63), 2**63 - 1), r"^step must leave at most 2\*\*62 grid points, got None$"),
+        (
+            (-(2**62), 2**62),
+            r"^bounds must leave at most 2\*\*62 grid points if there is no step, "
+            r"got -4611686018427387904 and 4611686018427387904$",
+        ),
+        ((-(2**63), 2**63 - 1, 2), r"^step must leave at most 2\*\*62 grid points, got 2$"),
         ((0, 2**63), r"^bounds must fit in 64-bit integers"),
         ((Decimal(0), Decimal("1E+15"), Decimal("1E-6")), r"^bounds must fit in 64-bit integers"),
         ((dt.timedelta(0), dt.timedelta.max), r"^bounds must fit in 64-bit integers"),
@@ -574,6 +579,13 @@ def test_a_resolution_for_a_single_answer_is_refused(kind: Any, resolution: Any)
     with pytest.raises(ValueError, match=r"^resolution must leave at least two possible answers"):
         default_grid(kind, None, resolution)
     assert default_grid(kind, None, resolution // 3).size > 1
+
+
+def test_bounds_too_far_apart_for_whole_numbers_are_refused_by_their_own_name() -> None:
+    bounds = (-(2**62), 2**62)
+    with pytest.raises(ValueError, match=r"^bounds must .* if there is no resolution, got -46"):
+        default_grid(INTEGER, bounds)
+    assert default_grid(INTEGER, bounds, 4).size == 2**61 + 1
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,8 @@ def test_whole_keys_are_looked_up_as_a_join_finds_them(
         "pyarrow": rows,
     }
     frame = frames[library]
-    for listed in ([5, 3, 4], [20, 3], [int(ends.min), int(ends.min) + 1], [int(ends.max)]):
+    lowest, highest = int(ends.min), int(ends.max)
+    for listed in ([5, 3, 4], [20, 3], [lowest, lowest + 1], [highest], [3, 2**40, 2**62]):
         asked: dict[str, Any] = {"column": "x", "by": "g", "keys": listed}
         seen = []
         for most in (16, 0):
@@ -145,6 +146,16 @@ def test_whole_keys_are_looked_up_as_a_join_finds_them(
         assert seen[0] == seen[1]
         known = column[np.arange(500) % 50 != 0]
         assert seen[0][1] == [int((known == key).sum()) for key in listed]
+
+
+@each_frame
+def test_whole_keys_that_are_private_and_not_found(library: str) -> None:
+    """Data never decide between a release and an error, although no key can be looked up."""
+    frame = FRAMES[library]({"g": [1, 2, 3], "x": [1.0, 2.0, 3.0]})
+    asked: dict[str, Any] = {"keys": "private", "delta": 1e-9, "neighbors": "add-remove"}
+    release = dpq.median(frame, column="x", by="g", epsilon=0.1, rng=random.Random(1), **asked)
+    assert len(release) == 0
+    assert release.provenance["sizes"] == []
 
 
 def test_json_and_words() -> None:

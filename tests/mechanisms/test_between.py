@@ -161,6 +161,7 @@ def test_answers_between_are_on_the_line_or_on_a_tie() -> None:
     assert found == [0, 20, 100, 100, 100, 104, 104, 104, 120, 120]
     assert between(np.array([0.5]), np.array([7]), np.array([0.5])).tolist() == [7]
     assert between(drawn[:2], np.array([5, 6]), q[:3]).tolist() == [5, 5, 6]
+    assert between(drawn[:2], np.array([0, 9]), np.array([0.0, 0.05, 0.1])).tolist() == [0, 2, 4]
 
 
 def test_the_largest_steps_do_not_overflow() -> None:
@@ -169,6 +170,27 @@ def test_the_largest_steps_do_not_overflow() -> None:
     found = between(q[[0, 3]], np.array([0, largest - 1]), q).tolist()
     assert found == sorted(found)
     assert (found[1], found[3]) == (largest // 2, largest - 1)
+
+
+@pytest.mark.parametrize("gap", [2**53 + 1, 2**60 + 1, 2**60 - 1])
+def test_drawn_steps_stay_as_they_are(gap: int) -> None:
+    """A product of a share and a large gap would be rounded up or down."""
+    steps = np.array([-gap, 0, 0, gap])
+    drawn = np.array([0.1, 0.4, 0.6, 0.9])
+    assert between(drawn, steps, drawn).tolist() == steps.tolist()
+    assert between(drawn[[0, 3]], steps[[1, 3]], drawn[[0, 3]]).tolist() == [0, gap]
+
+
+def test_neighboring_doubles_as_quantiles() -> None:
+    """Then the last quantile that is drawn may be the last but one; no answer leaves the drawn."""
+    for q in (0.3, 0.6, 0.9):
+        ends = np.unique([0.1, q, np.nextafter(q, 1), np.nextafter(np.nextafter(q, 1), 1)])
+        drawn = spread(ends, 3)
+        steps = np.arange(len(drawn)) * 1000
+        found = between(drawn, steps, ends).tolist()
+        assert drawn[0] == ends[0]
+        assert found == sorted(found)
+        assert (found[0], found[-1]) == (0, steps[-1])
 
 
 def grid_of(data: Any) -> Any:

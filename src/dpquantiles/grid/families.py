@@ -120,7 +120,7 @@ def _base(kind: Kind, bounds: tuple[Any, Any] | None, resolution: Any) -> FloatG
         return UniformGrid(first, last, resolution, kind, step_name="resolution")
     limits = bounds or kind.limits
     if limits is not None:
-        return UniformGrid(*limits, None, kind)
+        return UniformGrid(*limits, None, kind, step_name="resolution")
     if kind.integral:
         return FloatGrid(kind.value(INT64.min), kind.value(INT64.max), kind=kind)
     return FloatGrid(kind=kind)

@@ -93,11 +93,11 @@ def spread(q: Floats, number: int) -> Floats:
 def between(drawn: Floats, steps: Ints, q: Floats) -> Ints:
     """The steps (1) and (2) at ascending quantiles, from the steps at those that were drawn.
 
-    The first and the last quantile were drawn.
+    The first quantile was drawn. Behind the last one that was drawn, its step is the answer.
     """
     same = np.concatenate([[False], steps[1:] == steps[:-1], [False]])
     tied = same[1:] | same[:-1]
-    low = np.clip(np.searchsorted(drawn, q, side="right") - 1, 0, max(0, len(drawn) - 2))
+    low = np.searchsorted(drawn, q, side="right") - 1
     high = np.minimum(low + 1, len(drawn) - 1)
     share = (q - drawn[low]) / np.where(high > low, drawn[high] - drawn[low], 1.0)
     share = np.where(tied[low] | tied[high], share > 1 / 2, share)
