@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import dpquantiles as dpq
 from dpquantiles.present.releases import markdown
 from dpquantiles.present.report import Remains, _suspected, page
 from dpquantiles.privacy import ZCDP, ApproxDP, Neighbors, PureDP
@@ -263,6 +264,15 @@ def test_steps_are_told_in_the_unit_of_the_values(
     type_name = type(value).__name__.lower()
     made = release([value], type_name, provenance={"grid": {"member": member}})
     assert words in page(made)
+
+
+def test_a_report_says_which_share_of_the_quantiles_was_drawn() -> None:
+    drawn = release([1.0, 2.0, 3.0], "float", provenance={"drawn": [0.1, 0.9]})
+    said = "2 of 3 quantiles; the others lie on the lines between"
+    assert said in read(page(drawn)).text
+    assert said not in read(page(release([1.0, 2.0, 3.0], "float"))).text
+    many = dpq.quantiles(range(300), [k / 30 for k in range(1, 30)], epsilon=1.0)
+    assert "9 of 29 quantiles" in read(page(many)).text
 
 
 @pytest.mark.parametrize(

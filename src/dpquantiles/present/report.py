@@ -285,6 +285,8 @@ def _facts(part: Answers) -> Iterator[tuple[str, str]]:
         ends = [drawn.get(name) for name in ("lower", "upper")]
         if None not in ends:
             yield "Possible answers", f"{' to '.join(map(_end, ends))}{step}{found}"
+    if own := _listed(part, "drawn"):
+        yield "Drawn", f"{len(own)} of {len(part.q)} quantiles; the others lie on the lines between"
     if "missing" in stated:
         yield "Missing values", missing(stated["missing"]).removeprefix("Missing values ")
 
@@ -311,8 +313,8 @@ def _step(type: str, drawn: Mapping[str, Any]) -> str:
     return f" in steps of {step}"
 
 
-def _listed(part: Answers, name: str) -> Sequence[str]:
-    """The sentences of the provenance under a name; there may be none."""
+def _listed(part: Answers, name: str) -> Sequence[Any]:
+    """The sentences or numbers of the provenance under a name; there may be none."""
     found = part.provenance.get(name)
     return found if isinstance(found, list) else ()
 
