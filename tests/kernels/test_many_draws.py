@@ -184,9 +184,9 @@ def test_private_words_come_from_the_operating_system(monkeypatch: pytest.Monkey
         return bytes(range(count))
 
     monkeypatch.setattr(os, "urandom", urandom)
-    words = many_draws.words(entropy.system(), 2)
+    words = draws.words(entropy.system(), 2)
     assert words.tolist() == [0x0706050403020100, 0x0F0E0D0C0B0A0908]
-    assert many_draws.words(Scripted(row(3, 4)), 2).tolist() == [3, 4]
+    assert draws.words(Scripted(row(3, 4)), 2).tolist() == [3, 4]
     assert asked == [16]
 
 

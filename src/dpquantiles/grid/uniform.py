@@ -185,12 +185,12 @@ def _exact_width(kind: Kind, low: Fraction, high: Fraction, step: object, name: 
             f"{name} must be at least {float(finest)!r}, which doubles of this size can tell "
             f"apart, got {step!r}"
         )
-    if step is None and (high - low) // width >= MOST_STEPS:
-        raise InvalidValue(
-            f"bounds must leave at most 2**62 grid points if there is no {name}, "
-            f"got {kind.value(math.floor(low))!r} and {kind.value(math.ceil(high))!r}"
-        )
     if (high - low) // width >= MOST_STEPS:
+        if step is None:
+            raise InvalidValue(
+                f"bounds must leave at most 2**62 grid points if there is no {name}, "
+                f"got {kind.value(math.floor(low))!r} and {kind.value(math.ceil(high))!r}"
+            )
         raise InvalidValue(f"{name} must leave at most 2**62 grid points, got {step!r}")
     return width
 

@@ -6,6 +6,7 @@ is exact. Several coins make up a probability below the smallest double, so no t
 
 import math
 import operator
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
@@ -16,7 +17,7 @@ from itertools import accumulate, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.entropy import Bits
+from dpquantiles.entropy import Bits, is_private
 from dpquantiles.errors import InvalidValue
 from dpquantiles.kernels.algebra import Algebra, Floats
 
@@ -29,6 +30,13 @@ FAINTEST = 1e-200
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 """Below this, doubles lose their relative precision."""
+
+
+def words(bits: Bits, count: int) -> NDArray[np.uint64]:
+    """`count` words of 64 random bits."""
+    if is_private(bits):
+        return np.frombuffer(os.urandom(8 * count), dtype="<u8")
+    return np.frombuffer(bits.getrandbits(64 * count).to_bytes(8 * count, "little"), dtype="<u8")
 
 
 def coin(bits: Bits, probability: float) -> bool:
@@ -228,11 +236,10 @@ def _categories(
     first word of a bound. Then more words are drawn until they differ from those of every bound.
     """
     bounds = np.array(cumulative(rate, length, closed, WORD), dtype=np.uint64)
-    row = bits.getrandbits(64 * count).to_bytes(8 * count, "little")
-    words = np.frombuffer(row, dtype="<u8") >> np.uint64(64 - WORD)
-    passed = np.searchsorted(bounds, words, side="left")
-    for index in np.flatnonzero(passed < np.searchsorted(bounds, words, side="right")).tolist():
-        passed[index] = _refined(bits, rate, length, closed, int(words[index]))
+    first = words(bits, count) >> np.uint64(64 - WORD)
+    passed = np.searchsorted(bounds, first, side="left")
+    for index in np.flatnonzero(passed < np.searchsorted(bounds, first, side="right")).tolist():
+        passed[index] = _refined(bits, rate, length, closed, int(first[index]))
     return passed.astype(np.int64)
 
 

@@ -5,12 +5,11 @@ bits agree. So nearly all coins of a batch are tossed together, and all of them 
 """
 
 import math
-import os
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpquantiles.entropy import Bits, is_private
+from dpquantiles.entropy import Bits
 from dpquantiles.kernels import draws
 from dpquantiles.kernels.algebra import Floats
 
@@ -29,17 +28,10 @@ RAISE = 2.0**400
 """The factor of columns that have faint weights only; a scale for these would overflow."""
 
 
-def words(bits: Bits, count: int) -> NDArray[np.uint64]:
-    """`count` words of 64 random bits."""
-    if is_private(bits):
-        return np.frombuffer(os.urandom(8 * count), dtype="<u8")
-    return np.frombuffer(bits.getrandbits(64 * count).to_bytes(8 * count, "little"), dtype="<u8")
-
-
 def coins(bits: Bits, probability: Floats) -> Bools:
     """True with exactly these probabilities, each at most 1/2."""
     scaled = probability * WORD_RANGE
-    drawn, leading = words(bits, len(probability)), scaled.astype(np.uint64)
+    drawn, leading = draws.words(bits, len(probability)), scaled.astype(np.uint64)
     heads = drawn < leading
     for index in np.flatnonzero(drawn == leading).tolist():
         heads[index] = draws.coin(bits, float(scaled[index] - float(leading[index])))
@@ -119,7 +111,7 @@ def below(bits: Bits, bounds: Ints) -> Ints:
     """Uniform integers in 0 .. bound-1 for every bound: remainders of words, by rejection."""
     integers, left = np.zeros(len(bounds), dtype=np.int64), np.arange(len(bounds))
     while len(left):
-        bound, drawn = bounds[left].astype(np.uint64), words(bits, len(left))
+        bound, drawn = bounds[left].astype(np.uint64), draws.words(bits, len(left))
         remainder = drawn % bound
         integers[left] = remainder.astype(np.int64)
         # Without the last words, fewer than a bound, all remainders are equally frequent.

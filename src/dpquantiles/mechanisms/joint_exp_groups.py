@@ -175,9 +175,10 @@ def _answered(mechanism: JointExp, grid: Grid) -> Grid:
 def _shared(mechanism: JointExp, grid: Grid) -> Setting:
     """The setting of the largest data set, so that no size matters."""
     public_n = require.LARGEST_COUNT if mechanism.neighbors is Neighbors.SWAP else None
-    if not isinstance(grid, GridFamily) or mechanism.member is None:
+    answered = _answered(mechanism, grid)
+    if not isinstance(grid, GridFamily) or answered is grid:
         return mechanism.setting(public_n, grid.size)
-    return mechanism.family_setting(public_n, grid).of(_answered(mechanism, grid).size)
+    return mechanism.family_setting(public_n, grid).of(answered.size)
 
 
 def _places(groups: Groups, chunk: Ints, grid: Grid) -> Places:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
-from dpquantiles.kernels.many_draws import Bools, Ints, words
+from dpquantiles.kernels.draws import words
+from dpquantiles.kernels.many_draws import Bools, Ints
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import engine_of, safe
 from dpquantiles.sources.memory import arrow_as_numpy, as_arrow, as_numpy
