@@ -4,6 +4,7 @@ import ast
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -80,9 +81,15 @@ def accident(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]
             secret = SECRET  # a local variable of a frame that a traceback would hold
             raise error from RuntimeError(f"row {secret} is to blame")
 
-        monkeypatch.setattr("random.SystemRandom.getrandbits", fail)
+        break_random_bits(monkeypatch, fail)
 
     return arrange
+
+
+def break_random_bits(monkeypatch: pytest.MonkeyPatch, fail: Callable[..., Any]) -> None:
+    """Private releases ask the system for numbers, and for many words at once."""
+    monkeypatch.setattr("random.SystemRandom.getrandbits", fail)
+    monkeypatch.setattr("dpquantiles.kernels.draws.os", SimpleNamespace(urandom=fail))
 
 
 def told(error: BaseException) -> str:
@@ -146,7 +153,7 @@ def test_what_was_charged_is_said_with_the_request_to_go_on_with(
     ledger = dpq.Ledger(tmp_path / "budget.db", epsilon=3.0, neighbors="add-remove")
     entered: dict[str, Any] = {"ledger": ledger, "dataset": "pay", "request_id": "again"}
     with monkeypatch.context() as broken:
-        broken.setattr("random.SystemRandom.getrandbits", _fail)
+        break_random_bits(broken, _fail)
         with pytest.raises(errors.ReleaseFailed) as caught:
             WAYS[way](**ADD, **entered)
     (note,) = caught.value.__notes__
@@ -214,7 +221,7 @@ def test_the_command_line_quotes_nothing(
 ) -> None:
     path = tmp_path / "pay.csv"
     FRAME.to_csv(path, index=False)
-    monkeypatch.setattr("random.SystemRandom.getrandbits", _fail)
+    break_random_bits(monkeypatch, _fail)
     for more in ((), ("--by", "g", "--keys", "a,b"), ("--unit", "u")):
         asked = ["release", str(path), "-c", "v", "-q", "deciles", "-e", "1", *more]
         assert cli.main(asked) == 2

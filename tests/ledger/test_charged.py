@@ -14,6 +14,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles import Ledger, PureDP
+from dpquantiles.kernels import draws
 from dpquantiles.present import spending
 
 ROWS = {
@@ -130,6 +131,7 @@ def test_a_description_is_charged_only_if_all_columns_can_be_drawn(
 def test_a_refused_budget_draws_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rehearsal before a charge takes no secure bits, and reads no records."""
     monkeypatch.setattr(random.SystemRandom, "getrandbits", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(draws, "os", None)
     for options in ({}, BY, {"unit": "u"}):
         with pytest.raises(dpq.BudgetExceeded):
             dpq.median(FRAME, column="v", epsilon=4.0, ledger=ledger, dataset="pay", **options)
