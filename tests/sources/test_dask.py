@@ -1,7 +1,9 @@
 """Dask: partitions of other types than the schema states, and decimals that fit in no number."""
 
+import math
 import random
 import tracemalloc
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.sources import dask, lazy
-from dpquantiles.sources.bins import Intervals, Roots, finely
+from dpquantiles.sources.bins import Even, Intervals, Map, Pieces, Roots, finely
+from dpquantiles.sources.engine import CODE, MISSING
 from tests.sources.origins import in_dask
 
 dd: Any = pytest.importorskip("dask.dataframe")
@@ -74,16 +77,16 @@ def test_decimals_of_dask_are_as_large_and_as_fine_as_the_grid(resolution: Decim
 
 @pytest.mark.parametrize("bounds", [None, (0, 10**6), (0, 10**9)])
 @pytest.mark.parametrize("dtype", ["float64", "Int64", "decimal"])
-def test_a_few_rows_at_a_time(dtype: str, bounds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slices, cells and shared places change what is computed at once, and no answer."""
+def test_answers_do_not_depend_on_limits(
+    dtype: str, bounds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     drawn = random.Random(5)
     records = [drawn.choice([None, round(drawn.lognormvariate(10, 1))]) for _ in range(5_000)]
     types = {"float64": pa.float64(), "Int64": pa.int64(), "decimal": pa.decimal128(12, 2)}
     table = pa.table({"x": pa.array(records, types[dtype])})
     for limit in ("FEW_ROWS", "MOST_ROWS", "MOST_ROUGH"):
         monkeypatch.setattr(lazy, limit, 500)
-    for constant in ("SLICE", "CELLS", "FOLDED"):
-        monkeypatch.setattr(dask, constant, 64)
+    monkeypatch.setattr(dask, "APART", 50)
     for m in (3, 99):
         q = [k / (m + 1) for k in range(1, m + 1)]
         asked: dict[str, Any] = {"column": "x", "epsilon": 1, "bounds": bounds}
@@ -103,3 +106,75 @@ def test_many_bins_need_no_place_each() -> None:
     tracemalloc.stop()
     assert sorted(found["x"]) == sorted(values[:100])
     assert peak < 10**7
+
+
+MAPS: dict[str, Map] = {
+    "even": Even(-50.0, 50.0, bins=64),
+    "even, one number": Even(3.0, 3.0, bins=64),
+    "roots": Roots(2.0**40, bins=1 << 12),
+    "pieces": Pieces([Even(-80.0, -20.0, 16), Even(0.0, 5.0, 8), Even(6.0, 90.0, 4)]),
+}
+
+
+def numbers(drawn: random.Random, count: int) -> list[float]:
+    """Ties, both infinities, zeros of both signs, and numbers outside of all bins."""
+    usual = [drawn.choice([round(drawn.gauss(0, 60)), drawn.gauss(0, 60)]) for _ in range(count)]
+    return drawn.sample([*usual, 0.0, -0.0, math.inf, -math.inf, 1e300, -1e300], count)
+
+
+@pytest.mark.parametrize("apart", [1, 4, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 8, 9, 300])
+@pytest.mark.parametrize("name", MAPS)
+def test_bins_of_a_partition(
+    name: str, count: int, apart: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row for each bin, and one for missing records, if there are any."""
+    monkeypatch.setattr(dask, "APART", apart)
+    bins, drawn = MAPS[name], random.Random(count)
+    for missing in (0, 3):
+        present = numbers(drawn, count)
+        records = drawn.sample([*present, *[math.nan] * missing], count + missing)
+        expected: list[tuple[Any, ...]] = [(MISSING, missing)] if missing else []
+        own = bins.places(np.array(present, dtype=float))
+        for number in np.unique(own):
+            inside = np.array(present)[own == number]
+            expected.append((number, len(inside), inside.min(), inside.max()))
+        tally = dask._tally_bins(pd.DataFrame({"x": np.array(records, dtype=float)}), bins)
+        found = [tuple(row) for row in tally.itertuples(index=False)]
+        assert [row[: len(other)] for row, other in zip(found, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize("name", ["even", "even, one number", "roots"])
+def test_records_within_intervals(name: str) -> None:
+    """Those outside of all bins lie in the first or the last one."""
+    usual: Any = MAPS[name]
+    bins = replace(usual, parts=8)
+    drawn = random.Random(name)
+    for _ in range(40):
+        values = np.array(numbers(drawn, 200))
+        places = bins.places(values)
+        wholes = np.unique(drawn.choices(places.tolist(), k=9)) // bins.parts
+        first = np.unique(wholes * bins.parts + drawn.randrange(3))
+        intervals = Intervals(first, first + np.array([drawn.randrange(5) for _ in first]))
+        found = dask._within(pd.DataFrame({"x": values}), bins, intervals)
+        for code, (start, end) in enumerate(zip(*intervals, strict=True)):
+            inside = values[(places >= start) & (places <= end)]
+            assert sorted(found["x"][found[CODE] == code]) == sorted(inside)
+        assert found[CODE].isin(range(len(first))).all()
+
+
+def test_decimals_that_are_one_double_are_told_apart() -> None:
+    records = [Decimal(10**20 + k) for k in (3, 1, 2, 0)]
+    part = pd.DataFrame({"x": np.array([*records, None], dtype=object)})
+    assert dask._records(part)[0].tolist() == sorted(records)
+    inside = dask._inside(part, [(Decimal(10**20 + 1), Decimal(10**20 + 2))])
+    assert inside["x"].tolist() == [Decimal(10**20 + 1), Decimal(10**20 + 2)]
+    (missing, row) = dask._tally_bins(part, Even(0.0, 1e21)).itertuples(index=False)
+    assert missing[1] == 1
+    assert (row[2], row[3]) == (records[3], records[0])
+
+
+def test_places_of_ranges_that_overlap() -> None:
+    starts, stops = np.array([2, 3, 3, 9, 20]), np.array([6, 6, 8, 9, 22])
+    assert dask._places(starts, stops).tolist() == [2, 3, 4, 5, 6, 7, 20, 21]
+    assert dask._places(starts[:0], stops[:0]).tolist() == []

@@ -16,23 +16,15 @@ from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
 from dpquantiles.sources import keys, memory, units
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range, cells_over
+from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, Engine
 from dpquantiles.sources.queries import as_ticks
 from dpquantiles.sources.tables import Table, is_time, kind_of, open_table
+from dpquantiles.views.protocol import Ints
 
-MOST_DENSE = 1 << 21
-"""Up to so many bins of a partition are counted in an array with a place for each."""
-
-CELLS = 1 << 16
-"""The cells of equal width that tell most rows which may lie in a range from all others."""
-
-FOLDED = 1 << 18
-"""The places of a table of wanted bins, of which each stands for all bins with the same rest."""
-
-SLICE = 1 << 17
-"""So many rows of a partition are computed at a time, because what this makes fits in caches."""
+APART = 4
+"""Bins are computed of every so many records, and between two of them if these differ."""
 
 
 class Dask(Engine):
@@ -112,133 +104,112 @@ def _reduced(frame: Any, tally: Callable[..., Any], asked: Any) -> Any:
     return nw.from_native(tallies)
 
 
+def _records(part: Any) -> tuple[NDArray[Any], int]:
+    """The values of one partition in ascending order, and the number of missing ones.
+
+    A sort is faster than a look at each record, and other threads work meanwhile. Then the records
+    of a bin, or of a range, are neighbors.
+    """
+    read = memory.read(part[VALUE], REAL).values
+    own = read.compressed() if isinstance(read, np.ma.MaskedArray) else read
+    if own.dtype == object:
+        # Doubles are faster to compare than decimals. What is left is to order equal doubles.
+        numbers, missing = column(REAL, own)
+        present = slice(None) if missing is None else ~missing
+        ordered = np.sort(own[present][np.argsort(numbers[present])], kind="stable")
+    else:
+        ordered = np.sort(own)
+        if own.dtype.kind == "f":
+            ordered = ordered[: np.searchsorted(ordered, np.nan)]
+    return ordered, len(read) - len(ordered)
+
+
+def _positions(values: NDArray[Any]) -> NDArray[np.float64]:
+    return values.astype(np.float64, copy=False)
+
+
 def _inside(part: Any, ranges: Sequence[Range]) -> Any:
-    """The rows of one partition whose values lie in one of these ascending ranges."""
-    values = _values(part)
-    numbers, null = _comparable(values)
-    low, high = (np.array(ends, dtype=numbers.dtype) for ends in zip(*ranges, strict=True))
-    cells, wanted = cells_over(low.astype(np.float64), high.astype(np.float64), CELLS)
-    found = []
-    for rows in _slices(len(values)):
-        positions, _ = _located(values[rows])
-        # Most rows are outside of all cells with a range. Looking cells up is faster than a search.
-        near = (cells.low <= positions) & (positions <= cells.high) & ~null[rows]
-        place = rows.start + np.flatnonzero(wanted[cells.places(positions)] & near)
-        # The only range that can hold a number is the first that does not end below it.
-        first = np.minimum(np.searchsorted(high, numbers[place]), len(high) - 1)
-        inside = (low[first] <= numbers[place]) & (numbers[place] <= high[first])
-        found.append(place[np.asarray(inside, dtype=bool)])
-    return part.iloc[np.concatenate(found)]
+    """The values of one partition in some ascending ranges."""
+    values, _ = _records(part)
+    low, high = (np.array(ends, dtype=values.dtype) for ends in zip(*ranges, strict=True))
+    places = _places(np.searchsorted(values, low), np.searchsorted(values, high, side="right"))
+    return pd.DataFrame({VALUE: values[places]})
 
 
 def _within(part: Any, bins: Parted, intervals: Intervals) -> Any:
     """The values of one partition in some intervals, and the place of the interval as `CODE`."""
-    values, wholes = _values(part), np.unique(intervals.first // bins.parts)
-    cells, in_cells = cells_over(*bins.around(wholes), CELLS)
-    # There may be very many bins, so some of them share a place.
-    in_bins = np.zeros(FOLDED, dtype=bool)
-    in_bins[wholes & (FOLDED - 1)] = True
-    found, codes = [], []
-    for rows in _slices(len(values)):
-        positions, missing = _located(values[rows])
-        # Most rows are in bins without an interval, and most of these are in other cells already.
-        near = np.flatnonzero(in_cells[cells.places(positions)] & ~missing)
-        places = bins.places(positions[near])
-        wanted = np.flatnonzero(in_bins[places // bins.parts & (FOLDED - 1)])
-        order = wanted[np.argsort(places[wanted])]  # searches in order are faster
-        near, places = near[order], places[order]
-        code = np.searchsorted(intervals.first, places, side="right") - 1
-        inside = (code >= 0) & (places <= intervals.last[code])
-        found.append(rows.start + near[inside])
-        codes.append(code[inside])
-    own = {VALUE: part[VALUE].iloc[np.concatenate(found)], CODE: np.concatenate(codes)}
-    return pd.DataFrame(own)
+    values, _ = _records(part)
+    positions = _positions(values)
+    low, high = bins.around(np.unique(intervals.first // bins.parts))
+    # What lies outside of all bins belongs to the first or the last one.
+    least, most = bins.around(np.array([0, bins.bins - 1]))
+    start = np.where(low <= least[0], 0, np.searchsorted(positions, low))
+    stop = np.where(high >= most[1], len(values), np.searchsorted(positions, high, side="right"))
+    near = _places(start, stop)
+    parts = bins.places(positions[near])
+    first = np.searchsorted(parts, intervals.first)
+    length = np.searchsorted(parts, intervals.last, side="right") - first
+    inside = near[_places(first, first + length)]
+    return pd.DataFrame({VALUE: values[inside], CODE: np.repeat(np.arange(len(length)), length)})
 
 
-def _values(part: Any) -> NDArray[Any]:
-    """The values of one partition, masked where null."""
-    return memory.read(part[VALUE], REAL).values
-
-
-def _slices(count: int) -> Iterator[slice]:
-    """So many rows, `SLICE` at a time; no rows are one slice."""
-    for start in range(0, max(1, count), SLICE):
-        yield slice(start, start + SLICE)
-
-
-def _located(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The positions of some values, zero for missing ones, and which values are missing."""
-    numbers, missing = column(REAL, values)
-    positions = numbers.astype(np.float64, copy=False)
-    if missing is None:
-        return positions, np.zeros(len(positions), dtype=bool)
-    return np.where(missing, 0.0, positions), missing
-
-
-def _comparable(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Values that can be compared, and which of them are null. Others stand in for these."""
-    if values.dtype != object:
-        return np.ma.getdata(values), np.ma.getmaskarray(values)
-    null, comparable = pd.isna(values), values.copy()
-    comparable[null] = Decimal(0)
-    return comparable, null
+def _places(start: Ints, stop: Ints) -> Ints:
+    """All places in some ranges whose ends ascend, and which may overlap."""
+    start = np.maximum(start, np.append(0, stop)[:-1])
+    length = np.maximum(stop - start, 0)
+    return np.repeat(start - np.cumsum(length) + length, length) + np.arange(length.sum())
 
 
 def _tally(part: Any, asked: str) -> Any:
     """One row for each number in a column of one partition."""
-    numbers, _ = _comparable(_values(part))
-    return _tallied(part[asked].to_numpy(), None, numbers, numbers, asked)
+    values, each = part[VALUE].to_numpy(), np.ones(len(part), dtype=np.int64)
+    return _tallied(asked, part[asked].to_numpy(), each, values, values)
 
 
 def _tally_bins(part: Any, asked: Map) -> Any:
-    """One row for each bin that holds rows of one partition."""
-    values = _values(part)
-    places = np.empty(len(values), dtype=np.int64)
-    for rows in _slices(len(values)):
-        positions, missing = _located(values[rows])
-        places[rows] = np.where(missing, MISSING, asked.places(positions))
-    numbers, _ = _comparable(values)
-    return _tallied(places, None, numbers, numbers, BIN)
+    """One row for each bin that holds records of one partition, and one for missing records."""
+    values, missing = _records(part)
+    starts, bins = _starts(_positions(values), asked)
+    stops, none = np.append(starts, len(values))[1:], np.zeros(1, dtype=values.dtype)
+    columns = {
+        BIN: np.append(MISSING, bins),
+        COUNT: np.append(missing, stops - starts),
+        LOW: np.append(none, values[starts]),
+        HIGH: np.append(none, values[stops - 1]),
+    }
+    return pd.DataFrame(columns).iloc[0 if missing else 1 :]
+
+
+def _starts(positions: NDArray[np.float64], bins: Map) -> tuple[Ints, Ints]:
+    """The bins that hold some of these ascending positions, and the place where each starts."""
+    count = len(positions)
+    some = np.minimum(np.arange(0, count + APART - 1, APART), count - 1)[:count]
+    rough = bins.places(positions[some])
+    changed = np.flatnonzero(rough[1:] != rough[:-1])
+    places = _places(some[changed], some[changed + 1] + 1)
+    found = bins.places(positions[places])
+    first = np.flatnonzero(found[1:] != found[:-1]) + 1
+    return np.append(some[:1], places[first]), np.append(rough[:1], found[first])
 
 
 def _joined(tallies: Any) -> Any:
     """One tally for several."""
-    name, *columns = tallies.columns
-    count, low, high = (tallies[column].to_numpy() for column in columns)
-    return _tallied(tallies[name].to_numpy(), count, low, high, name)
+    name = tallies.columns[0]
+    return _tallied(name, *(tallies[column].to_numpy() for column in tallies.columns))
 
 
-def _tallied(
-    own: NDArray[Any],
-    count: NDArray[Any] | None,
-    least: NDArray[Any],
-    greatest: NDArray[Any],
-    name: str,
-) -> Any:
-    """The rows with the same number become one. Counting small numbers needs no sort."""
-    first, last = (own.min(), own.max()) if len(own) else (0, -1)
-    dense = last - first <= MOST_DENSE
-    names = np.arange(first, last + 1) if dense else np.unique(own)
-    counts = np.zeros(len(names), dtype=np.int64)
-    low, high = (np.full(len(names), end) for end in _ends(least.dtype))
-    for rows in _slices(len(own)):
-        place = own[rows] - first if dense else np.searchsorted(names, own[rows])
-        np.add.at(counts, place, 1 if count is None else count[rows])
-        with np.errstate(invalid="ignore"):  # missing values may be NaN
-            np.minimum.at(low, place, least[rows])
-            np.maximum.at(high, place, greatest[rows])
-    found = np.flatnonzero(counts)
-    cells = {name: names[found], COUNT: counts[found], LOW: low[found], HIGH: high[found]}
-    return pd.DataFrame(cells)
-
-
-def _ends(dtype: Any) -> tuple[Any, Any]:
-    """The greatest and the least number of a type, which are replaced by any other."""
-    if dtype.kind == "O":
-        return Decimal("Infinity"), Decimal("-Infinity")
-    if dtype.kind == "f":
-        return dtype.type(np.inf), dtype.type(-np.inf)
-    return dtype.type(np.iinfo(dtype).max), dtype.type(np.iinfo(dtype).min)
+def _tallied(name: str, numbers: Ints, counts: Ints, low: NDArray[Any], high: NDArray[Any]) -> Any:
+    """The rows with the same number become one."""
+    order = np.argsort(numbers, kind="stable")  # this is fast, because they are a few sorted runs
+    numbers = numbers[order]
+    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])
+    columns = {
+        name: numbers[starts],
+        COUNT: np.add.reduceat(counts[order], starts),
+        LOW: np.minimum.reduceat(low[order], starts),
+        HIGH: np.maximum.reduceat(high[order], starts),
+    }
+    return pd.DataFrame(columns)
 
 
 def _exact(part: Any) -> Any:
