@@ -11,19 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpquantiles.grid import FloatGrid
-from dpquantiles.kernels import cells, draws
+from dpquantiles.kernels import cells, draws, keyed
 from tests.mechanisms.adaptive_tree_checks import counting, log_cut, log_whole
 
 Ints = cells.Ints
 RECORDS = (0, 0, 0, 1, 5, 9, 17, 17, 17, 17, 63)
 
 
-def silent(count: int) -> Ints:
-    return np.zeros(count, dtype=np.int64)
+def silent(_depth: int, start: Ints) -> Ints:
+    return np.zeros(len(start), dtype=np.int64)
 
 
-def loud(count: int) -> Ints:
-    return np.full(count, 1 << 40, dtype=np.int64)
+def loud(_depth: int, start: Ints) -> Ints:
+    return np.full(len(start), 1 << 40, dtype=np.int64)
+
+
+def noise_of(seed: int) -> cells.Noise:
+    """Numbers from -3 to 3 that differ from cell to cell."""
+
+    def noise(depth: int, start: Ints) -> Ints:
+        words = keyed.Streams(seed.to_bytes(32), depth, start).words(np.arange(len(start)))
+        return (words % 7).astype(np.int64) - 3
+
+    return noise
 
 
 def tens(first: Ints, end: Ints) -> np.ndarray:
@@ -72,20 +82,14 @@ def test_cells_follow_their_rule(points: int, rule: cells.Rule, final: cells.Fin
 
 @pytest.mark.parametrize("final", [cells.never, tens])
 @pytest.mark.parametrize("rule", RULES)
-def test_all_that_must_be_counted_is_counted(rule: cells.Rule, final: cells.Final) -> None:
-    """Whatever the noise: a cell whose records were not counted is not heavy."""
+def test_all_cells_are_among_those_reached(rule: cells.Rule, final: cells.Final) -> None:
+    """Where all counts are known, they are the cells themselves and those that were cut."""
     below = counting(RECORDS)
-    known = cells.counted(lambda steps: (below(steps), below(steps)), 300, rule, final)
     for seed in range(30):
-
-        def noise(count: int, seed: int = seed) -> Ints:
-            return np.random.default_rng([seed, count]).integers(-3, 4, count)
-
-        exact, rough = (
-            cells.grown(counts, 300, rule, noise, final=final).start.tolist()
-            for counts in (below, lambda s: below(known[np.searchsorted(known, s, "right") - 1]))
-        )
-        assert exact == rough
+        noise = noise_of(seed)
+        found = cells.grown(below, 300, rule, noise, final=final).start.tolist()
+        edges = cells.reached(lambda steps: (below(steps),) * 2, 300, rule, noise, final)
+        assert edges.tolist() == [*found, 300]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ def test_cells_cover_the_grid(
     records = tuple(min(points - 1, int(place * points)) for place in places)
     noise = np.random.default_rng(seed)
     found = cells.grown(
-        counting(records), points, rule, lambda n: noise.integers(-3, 2, n, dtype=np.int64)
+        counting(records), points, rule, lambda _, start: noise.integers(-3, 2, len(start))
     ).start.tolist()
     assert found[0] == 0
     assert found == sorted(set(found))
@@ -133,7 +137,7 @@ def test_the_largest_grids_stay_within_64_bits(points: int, place: float) -> Non
     assert len(found) <= 3 * cells.height(points) + 1
 
 
-def test_counting_the_largest_grids_stays_within_64_bits() -> None:
+def test_what_is_reached_on_the_largest_grids_stays_within_64_bits() -> None:
     points = 2**63 - 1
     for step in (0, 2**62 + 12345, points - 1):
         below = counting((step,) * 1000)
@@ -141,7 +145,7 @@ def test_counting_the_largest_grids_stays_within_64_bits() -> None:
         def rough(steps: Ints, below: Callable[[Ints], Ints] = below) -> tuple[Ints, Ints]:
             return below(steps), below(steps)
 
-        known = cells.counted(rough, points, cells.Rule(0, 3))
+        known = cells.reached(rough, points, cells.Rule(0, 3), silent)
         assert (np.diff(known) > 0).all()
         assert known[[0, -1]].tolist() == [0, points]
         assert {step, step + 1} <= set(known.tolist())
@@ -178,7 +182,7 @@ def test_partitions_are_drawn_apart() -> None:
         counting((0, 0)),
         16,
         cells.Rule(1, 3),
-        lambda n: draws.discrete_laplaces(bits, rate, n),
+        lambda _, start: draws.discrete_laplaces(bits, rate, len(start)),
         20_000,
     )
     cut = np.bincount(found.partition[found.start == 1], minlength=20_000)
@@ -209,26 +213,22 @@ def test_chances_of_cuts_are_those_of_the_noise(rate: float) -> None:
 def test_rough_counts_find_every_edge_that_matters(
     records: list[int], least: int, toll: int, slack: int, seed: int
 ) -> None:
-    """Partitions that know only these edges have the margins, and so the cuts, of those that know
-    all records.
-    """
+    """Partitions that know only these edges are those that know all records."""
     rule, exact = cells.Rule(least=least, toll=toll), counting(tuple(sorted(records)))
-    rng = np.random.default_rng(seed)
+    rng, noise = np.random.default_rng(seed), noise_of(seed)
 
     def rough(steps: Ints) -> tuple[Ints, Ints]:
         below = exact(steps)
         lower, upper = (rng.integers(0, slack + 1, below.shape) for _ in range(2))
         return np.maximum(0, below - lower), np.minimum(len(records), below + upper)
 
-    known = cells.counted(rough, 100, rule)
+    known = cells.reached(rough, 100, rule, noise)
     known_below = exact(known)
 
     def of_known(steps: Ints) -> Ints:
-        return known_below[np.searchsorted(known, steps, side="right") - 1]
+        assert np.isin(steps, known).all()
+        return known_below[np.searchsorted(known, steps)]
 
-    def noise(count: int) -> Ints:
-        return np.random.default_rng((seed, count)).integers(-3, 4, count)
-
-    some, whole = (cells.grown(below, 100, rule, noise, 3) for below in (of_known, exact))
+    some, whole = (cells.grown(below, 100, rule, noise) for below in (of_known, exact))
     assert some.start.tolist() == whole.start.tolist()
-    assert some.partition.tolist() == whole.partition.tolist()
+    assert some.below.tolist() == whole.below.tolist()

@@ -137,16 +137,16 @@ def test_fast_noise_is_like_the_slow() -> None:
 
 
 class Row:
-    """Bits that are read from a given row of words; none are left after them."""
+    """A given row of words, for one draw; none are left after them."""
 
     def __init__(self, words: tuple[int, ...]) -> None:
         self.words = list(words)
 
-    def getrandbits(self, k: int, /) -> int:
+    def take(self, which: np.ndarray) -> np.ndarray:
+        assert which.tolist() == [0]
         if not self.words:
             raise EOFError
-        word = self.words.pop(0)
-        return word << (k - draws.WORD)
+        return np.array([self.words.pop(0) << (64 - draws.WORD)], dtype=np.uint64)
 
 
 def bracket(rate: Fraction, length: int, closed: bool) -> list[tuple[float, float]]:
@@ -155,7 +155,8 @@ def bracket(rate: Fraction, length: int, closed: bool) -> list[tuple[float, floa
     for number in range(base**3):
         words = (number // base**2, number // base % base, number % base)
         try:
-            sure[int(draws._categories(Row(words), rate, length, closed, 1)[0])] += 1
+            take = Row(words).take
+            sure[draws._categories(take, rate, length, closed, np.arange(1)).item()] += 1
         except EOFError:
             unsure += 1
     return [(sure[k] / base**3, (sure[k] + unsure) / base**3) for k in range(length + 1)]

@@ -18,6 +18,7 @@ import pytest
 from dpquantiles.auditing.laws import Explorer
 from dpquantiles.grid import MOST_STEPS, EveryStep, Ruler
 from dpquantiles.kernels import cells, draws
+from dpquantiles.kernels.keyed import KeyedLaplaces
 from dpquantiles.mechanisms import adaptive_tree
 from dpquantiles.mechanisms.adaptive_tree import COARSE, AdaptiveTree
 from dpquantiles.mechanisms.count import PrivateCount
@@ -101,29 +102,39 @@ Script = tuple[int, ...]
 def replayed(run: Callable[[], Any], rate: Fraction) -> Iterator[tuple[Script, float, Any]]:
     """Everything that `run` can return, one result per set of cells that its first stage cuts.
 
-    Noise is asked for right after a margin in the first stage: then both outcomes are explored. All
-    other noise is zero.
+    The noise of a cell is asked for right after its margin. The first time, both outcomes are
+    explored; from then on it is the same noise. The noise of counts is zero.
     """
-    explorer, margins = Explorer(), []
+    explorer, margins, known = Explorer(), [], dict[tuple[int, int], int]()
     original = cells.Rule.margin
 
     def margin(rule: cells.Rule, counts: cells.Ints, depth: int) -> cells.Ints:
         margins.append(original(rule, counts, depth))
         return margins[-1]
 
-    def noise(_bits: object, drawn: Fraction, count: int) -> cells.Ints:
-        if not margins:
-            return np.zeros(count, dtype=np.int64)
-        asked = margins.pop()
+    def noise(cell: tuple[int, int], margin: int) -> int:
+        if cell not in known:
+            logs = log_whole(margin, float(rate)), log_cut(margin, float(rate))
+            known[cell] = explorer.choose([math.exp(log) for log in logs]) - margin
+        return known[cell]
+
+    def made(_self: KeyedLaplaces, _bits: object, drawn: Fraction) -> None:
         assert drawn == rate
-        logs = [(log_whole(x, float(rate)), log_cut(x, float(rate))) for x in asked.tolist()]
-        cut = np.array([explorer.choose([math.exp(p) for p in pair]) for pair in logs], dtype=bool)
-        return np.where(cut, 1 - asked, -asked)
+
+    def keyed(_self: KeyedLaplaces, depth: int, start: cells.Ints) -> cells.Ints:
+        pairs = zip(start.tolist(), margins.pop().tolist(), strict=True)
+        return np.array([noise((depth, key), x) for key, x in pairs], dtype=np.int64)
+
+    def zero(_bits: object, _rate: Fraction, count: int) -> cells.Ints:
+        return np.zeros(count, dtype=np.int64)
 
     with Patch.context() as patch:
         patch.setattr(cells.Rule, "margin", margin)
-        patch.setattr(draws, "discrete_laplaces", noise)
+        patch.setattr(KeyedLaplaces, "__init__", made)
+        patch.setattr(KeyedLaplaces, "__call__", keyed)
+        patch.setattr(draws, "discrete_laplaces", zero)
         while True:
+            known.clear()
             result = run()
             yield tuple(explorer.script), explorer.probability, result
             if not explorer.advance():

@@ -22,6 +22,7 @@ from dpquantiles.grid import Ruler
 from dpquantiles.kernels import cells, draws
 from dpquantiles.mechanisms import (
     above_threshold,
+    adaptive_tree,
     agg_tree,
     bracketed,
     count,
@@ -125,6 +126,8 @@ class Recorder:
     depth: int = 0
     inside: list[str] = field(default_factory=list)
     noise: list[tuple[Fraction, Any]] = field(default_factory=list)
+    trees: int = 0
+    """How many trees have noise for cuts that were not made yet."""
     parts: dict[int, tuple[Any, range, int | None]] = field(default_factory=dict)
 
     @property
@@ -179,6 +182,27 @@ class Recorder:
 
         return drawn
 
+    def keyed(self, original: Callable[..., cells.Noise]) -> Callable[..., cells.Noise]:
+        """Noise of cells: drawn for one tree, and always the same for a cell."""
+
+        def made(bits: Any, rate: Fraction) -> cells.Noise:
+            with self.drawing():
+                source, kept = original(bits, rate), dict[tuple[int, int], int]()
+            self.trees += 1
+
+            def noise(depth: int, start: cells.Ints) -> cells.Ints:
+                with self.drawing():
+                    found = source(depth, start)
+                for key, z in zip(start.tolist(), found.tolist(), strict=True):
+                    assert kept.setdefault((depth, key), z) == z
+                assert self.inside, "noise was drawn that nothing accounts for"
+                self.noise.append((rate, found))
+                return found
+
+            return noise
+
+        return made
+
     def within(self, what: str, original: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose noise is priced once it is done, by the method of that name."""
 
@@ -221,10 +245,15 @@ class Recorder:
         )
         self.add("tree", spared, spared_rho, rate)
 
+    def foreseen(self, *_: Any, **__: Any) -> None:
+        """Only tells what will be asked. The noise is that of the cuts, so it is paid for there."""
+
     def cuts(
         self, _made: Any, _below: Any, _points: int, rule: cells.Rule, *_: Any, final: Any
     ) -> None:
         """However many cells are asked about, one price; which are never cut is public."""
+        self.trees -= 1
+        assert self.trees == 0, "the noise of other cuts was used again"
         assert isinstance(getattr(final, "__self__", None), Ruler)
         ((rate, *others),) = ([rate for rate, _ in self.noise],)
         assert set(others) <= {rate}
@@ -360,7 +389,9 @@ def recording(view: ArrayView, neighbors: str) -> Iterator[Recorder]:
         for place, name, stand_in in (
             (count, "discrete_laplace", recorder.discrete_laplace),
             (draws, "discrete_laplaces", recorder.discrete_laplaces),
+            (adaptive_tree, "KeyedLaplaces", recorder.keyed),
             (agg_tree.AggTree, "over", lambda f: recorder.within("tree", f)),
+            (cells, "reached", lambda f: recorder.within("foreseen", f)),
             (cells, "grown", lambda f: recorder.within("cuts", f)),
             (bracketed.Bracketed, "_measure", lambda f: recorder.within("ranks", f)),
             (

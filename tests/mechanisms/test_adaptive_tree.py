@@ -5,8 +5,10 @@ import json
 import math
 import random
 from collections import Counter
+from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from scipy import stats
 import dpquantiles as dpq
 from dpquantiles.grid import Ruler, UniformGrid, default_grid
 from dpquantiles.kernels import cells, draws
+from dpquantiles.kernels.keyed import KeyedLaplaces
 from dpquantiles.kinds import REAL
 from dpquantiles.mechanisms import adaptive_tree, agg_tree
 from dpquantiles.mechanisms.adaptive_tree import (
@@ -29,6 +32,7 @@ from dpquantiles.mechanisms.adaptive_tree import (
 )
 from dpquantiles.privacy import ZCDP, Neighbors, PureDP
 from dpquantiles.privacy.conversions import below
+from dpquantiles.views import Limits, SortedView, occupied
 from tests.mechanisms.adaptive_tree_checks import (
     RELATIONS,
     add_remove,
@@ -257,14 +261,12 @@ def test_cuts_follow_their_probabilities() -> None:
     records, rule, rate = (0, 1, 1, 5, 18), cells.Rule(1, 2), Fraction(0.7)
 
     def grown(partitions: int) -> cells.Cells:
-        bits = random.Random(2)
-        return cells.grown(
-            counting(records),
-            20,
-            rule,
-            lambda count: draws.discrete_laplaces(bits, rate, count),
-            partitions,
-        )
+        keyed, kinds = KeyedLaplaces(random.Random(2), rate), itertools.count()
+
+        def noise(_depth: int, start: cells.Ints) -> cells.Ints:
+            return keyed(next(kinds), np.arange(len(start)))  # fresh for each partition
+
+        return cells.grown(counting(records), 20, rule, noise, partitions)
 
     law: Counter[tuple[int, ...]] = Counter()
     for _, probability, found in replayed(lambda: grown(1), rate):
@@ -303,6 +305,59 @@ def test_no_record_is_read_and_few_ranks_are_asked_for(neighbors: str) -> None:
     mechanism.release(recording, random.Random(1))
     assert not recording.asked_index
     assert len(recording.asked_steps) < 10_000
+
+
+@dataclass
+class RoughView:
+    """Another view, whose rough ranks are off by up to `off`."""
+
+    view: SortedView
+    off: int
+    asked: list[set[int]] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+    def ranks(self, steps: cells.Ints) -> tuple[cells.Ints, cells.Ints]:
+        self.asked.append(set(steps.tolist()))
+        return self.view.ranks(steps)
+
+    def rough_ranks(self, steps: cells.Ints, _slack: int) -> tuple[cells.Ints, cells.Ints]:
+        below, _ = self.view.ranks(steps)
+        return np.maximum(0, below - steps % self.off), below + steps % (self.off + 1)
+
+    def occupied(self, length: int, limits: Limits) -> int:
+        return occupied(self.view, length, limits)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_ranks_are_asked_for_at_once(seed: int) -> None:
+    """So a table is scanned once for them, also where noise cuts cells with few records."""
+    data = np.random.default_rng(seed).normal(50, 10, 200_000)
+    view = RoughView(dpq.ArrayView(data, default_grid(REAL, (0, 100))), 20)
+    swap(1.0).release(view, random.Random(seed))
+    first, *others = view.asked
+    assert len(first) > 1000
+    assert others
+    assert all(steps - {view.grid.size} <= first for steps in others)
+
+
+@pytest.mark.parametrize("off", [1, 15, 300])
+def test_rough_ranks_change_no_release(off: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However rough they are, and although noise is drawn for other cells then.
+
+    Where ranks are so rough that too many cells might be cut, the rest of them is asked for later.
+    """
+    data = np.random.default_rng(6).lognormal(3, 1, 30_000)
+    view = dpq.ArrayView(data, default_grid(REAL, (0, 1000)))
+    asked = []
+    for mechanism in (swap(1.0), add_remove(1.0), swap(0.1)):
+        whole, rough = mechanism.tree(view, random.Random(8)), RoughView(view, off)
+        with monkeypatch.context() as patch:
+            patch.setattr(cells, "MOST_CELLS", 10_000)
+            assert mechanism.tree(rough, random.Random(8)).to_json() == whole.to_json()
+        asked.append(len(rough.asked))
+    assert asked == [2, 2, 2] if off < 300 else max(asked) > 2
 
 
 def test_size_is_hidden_under_add_remove() -> None:

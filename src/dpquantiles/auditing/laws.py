@@ -120,7 +120,7 @@ def of_cells(mechanism: AdaptiveTree, records: Records, points: int) -> ExactLaw
             watched.append(super().margin(counts, depth))
             return watched[-1]
 
-    def noise(_count: int) -> Ints:
+    def noise(_depth: int, _start: Ints) -> Ints:
         margins = watched.pop()
         chances = [(_chance_whole(x, float(rate)), _chance_cut(x, float(rate))) for x in margins]
         cut = np.array([explorer.choose(pair) for pair in chances], dtype=bool)

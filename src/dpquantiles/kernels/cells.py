@@ -6,9 +6,9 @@ with c records is cut if
 
     max(1 - toll, c - least - (d - free) toll) + z >= 1                                        (1)
 
-where z is fresh noise. Every level requires `toll` more records, so only few of the cells that
-contain a given record are close to the threshold. A cell with far too few records has a margin of
-1 - `toll`.
+where z is the noise of the cell. Every level requires `toll` more records, so only few of the cells
+that contain a given record are close to the threshold. A cell with far too few records has a margin
+of 1 - `toll`.
 """
 
 from collections.abc import Callable
@@ -35,11 +35,6 @@ class Rule(NamedTuple):
         """The left side of (1) without noise."""
         return np.maximum(1 - self.toll, counts - self.least - (depth - self.free) * self.toll)
 
-    def heavy(self, counts: Ints, depth: int) -> NDArray[np.bool_]:
-        """Whether the margin depends on the number of records, so that it must be known."""
-        margin = counts - self.least - (depth - self.free) * self.toll
-        return np.asarray((margin > 1 - self.toll) | (depth < self.free))
-
 
 class Cells(NamedTuple):
     """The cells of several partitions.
@@ -56,6 +51,9 @@ class Cells(NamedTuple):
 
 Final = Callable[[Ints, Ints], NDArray[np.bool_]]
 """Tells which cells, by their first steps and ends, are never cut; it must be public."""
+
+Noise = Callable[[int, Ints], Ints]
+"""The noise of cells of one depth, by their first steps. A cell always has the same."""
 
 
 def never(first: Ints, end: Ints) -> NDArray[np.bool_]:  # noqa: ARG001
@@ -77,7 +75,7 @@ def grown(
     below: Callable[[Ints], Ints],
     points: int,
     rule: Rule,
-    noise: Callable[[int], Ints],
+    noise: Noise,
     partitions: int = 1,
     final: Final = never,
 ) -> Cells:
@@ -90,10 +88,7 @@ def grown(
     whole: list[Cells] = []
     for depth in range(levels):
         end = _ends(cells.start, BRANCHING ** (levels - depth), points)
-        cut = ~final(cells.start, end) | (depth < rule.free)
-        if depth >= rule.free:
-            inside = cells.inside[cut]
-            cut[cut] = rule.margin(inside, depth) + noise(len(inside)) >= 1
+        cut = _cut(rule, noise, final, depth, cells.start, end, cells.inside)
         kept = sum(len(level.start) for level in whole) + len(cut)
         if kept + (BRANCHING - 1) * np.count_nonzero(cut) > MOST_CELLS * partitions:
             break
@@ -103,26 +98,43 @@ def grown(
     return _chosen(grown_cells, np.lexsort((grown_cells.start, grown_cells.partition)))
 
 
-def counted(
-    rough: Callable[[Ints], tuple[Ints, Ints]], points: int, rule: Rule, final: Final = never
+def reached(
+    rough: Callable[[Ints], tuple[Ints, Ints]],
+    points: int,
+    rule: Rule,
+    noise: Noise,
+    final: Final = never,
 ) -> Ints:
-    """The steps below which records must be counted to grow a partition, in ascending order.
+    """The edges of all cells that `grown` may come to, in ascending order.
 
-    These are the edges of all parts of cells that may be heavy; `rough` tells at least and at most
-    how many records lie below steps. A part of a cell that is not heavy is not heavy either, so its
-    margin is known whatever the noise.
+    `rough` tells at least and at most how many records lie below steps. A cell is cut only if, with
+    the same noise, it would be cut if it held the most records that it may hold. The search ends
+    at a level where more than `MOST_CELLS` cells may be cut, so that their parts are missing.
     """
     levels, start = height(points), np.zeros(1, dtype=np.int64)
     found = [np.array([0, points])]
-    for depth in range(1, levels + 1):
-        width = BRANCHING ** (levels - depth)
+    for depth in range(levels):
+        end = _ends(start, BRANCHING ** (levels - depth), points)
+        most = rough(end)[1] - rough(start)[0]
+        start = start[_cut(rule, noise, final, depth, start, end, most)]
+        if not 0 < len(start) <= MOST_CELLS:
+            break
+        width = BRANCHING ** (levels - depth - 1)
         which, part = _inside(start, width, points)
         start = start[which] + width * part
         found.append(start)
-        end = _ends(start, width, points)
-        least, most = rough(start), rough(end)
-        start = start[rule.heavy(most[1] - least[0], depth) & ~final(start, end)]
     return np.unique(np.concatenate(found))
+
+
+def _cut(
+    rule: Rule, noise: Noise, final: Final, depth: int, start: Ints, end: Ints, inside: Ints
+) -> NDArray[np.bool_]:
+    """Which cells of one depth are cut, by the numbers of records inside them."""
+    if depth < rule.free:
+        return np.ones(len(start), dtype=bool)
+    cut = ~final(start, end)
+    cut[cut] = rule.margin(inside[cut], depth) + noise(depth, start[cut]) >= 1
+    return cut
 
 
 def _inside(start: Ints, width: int, points: int) -> tuple[Ints, Ints]:

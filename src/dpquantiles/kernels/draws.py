@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, repeat
 
 import numpy as np
@@ -30,6 +30,10 @@ FAINTEST = 1e-200
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 """Below this, doubles lose their relative precision."""
+
+
+Take = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+"""Takes a word of 64 random bits for each of the draws at these places."""
 
 
 def words(bits: Bits, count: int) -> NDArray[np.uint64]:
@@ -201,34 +205,33 @@ def discrete_laplaces(bits: Bits, epsilon: Fraction, count: int) -> NDArray[np.i
 
     The difference of two geometric variables of ratio exp(-epsilon) has this law.
     """
-    if not LEAST_RATE <= epsilon <= MOST_RATE:
-        raise InvalidValue(f"epsilon must lie between 2**-40 and 2**9, got {float(epsilon)!r}")
-    pairs = geometrics(bits, epsilon, 2 * count)
+    pairs = geometrics(lambda which: words(bits, len(which)), epsilon, 2 * count)
     return pairs[:count] - pairs[count:]
 
 
-def geometrics(bits: Bits, rate: Fraction, count: int) -> NDArray[np.int64]:
+def geometrics(take: Take, rate: Fraction, count: int) -> NDArray[np.int64]:
     """`count` independent integers g >= 0 with probability proportional to exp(-rate g), exactly.
 
     In base DIGIT the digits of g are independent. The digit of place p has the value d with a
     probability proportional to exp(-rate p d). The top digit is unbounded: if a draw passes the end
     of the table, another draw is added, because a geometric variable has no memory.
     """
-    drawn, place = np.zeros(count, dtype=np.int64), 1
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        raise InvalidValue(f"epsilon must lie between 2**-40 and 2**9, got {float(rate)!r}")
+    drawn, place, left = np.zeros(count, dtype=np.int64), 1, np.arange(count)
     while rate * place * 32 < 1:
-        drawn += place * _categories(bits, rate * place, DIGIT, True, count)
+        drawn += place * _categories(take, rate * place, DIGIT, True, left)
         place *= DIGIT
     length = min(DIGIT, math.ceil(32 / (rate * place)))
-    left = np.arange(count)
     while len(left):
-        digits = _categories(bits, rate * place, length, False, len(left))
+        digits = _categories(take, rate * place, length, False, left)
         drawn[left] += place * digits
         left = left[digits == length]
     return drawn
 
 
 def _categories(
-    bits: Bits, rate: Fraction, length: int, closed: bool, count: int
+    take: Take, rate: Fraction, length: int, closed: bool, which: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Draw by inversion: count how many of the `cumulative` bounds a uniform number passes.
 
@@ -236,19 +239,22 @@ def _categories(
     first word of a bound. Then more words are drawn until they differ from those of every bound.
     """
     bounds = np.array(cumulative(rate, length, closed, WORD), dtype=np.uint64)
-    first = words(bits, count) >> np.uint64(64 - WORD)
+    first = take(which) >> np.uint64(64 - WORD)
     passed = np.searchsorted(bounds, first, side="left")
     for index in np.flatnonzero(passed < np.searchsorted(bounds, first, side="right")).tolist():
-        passed[index] = _refined(bits, rate, length, closed, int(first[index]))
+        more = partial(take, which[index : index + 1])
+        passed[index] = _refined(more, rate, length, closed, first.item(index))
     return passed.astype(np.int64)
 
 
-def _refined(bits: Bits, rate: Fraction, length: int, closed: bool, number: int) -> int:
+def _refined(
+    more: Callable[[], NDArray[np.uint64]], rate: Fraction, length: int, closed: bool, number: int
+) -> int:
     """The category of a uniform number that starts with this word."""
     width = WORD
     while True:
         width += WORD
-        number = number << WORD | bits.getrandbits(WORD)
+        number = number << WORD | more().item() >> 64 - WORD
         bounds = cumulative(rate, length, closed, width)
         passed = bisect_left(bounds, number)
         if passed == bisect_right(bounds, number):

@@ -14,6 +14,9 @@ price are our own.
               record more, in [-a - F, a + F] for a swap                                       (2)
     counts    of all cells, by (1) to (4) of `agg_tree.py`, for the rest of the budget
 
+The noise z of a cell may be known before its records are counted (`kernels/keyed.py`). So an engine
+counts on both sides of all edges that may matter in a single scan.
+
 t is the public number of records divided by `cells`: finer cells would only add noise. Under
 add-remove neighbors without a stated size, a rough private count is bought for it. Cells of a depth
 below l are always cut. Where bounds and a resolution are not both stated, cells are runs of the
@@ -35,6 +38,7 @@ from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidValue
 from dpquantiles.grid import MOST_STEPS, Grid, Ruler, ruler_of
 from dpquantiles.kernels import cells, draws
+from dpquantiles.kernels.keyed import KeyedLaplaces
 from dpquantiles.mechanisms.agg_tree import AggTree
 from dpquantiles.mechanisms.count import PrivateCount
 from dpquantiles.mechanisms.mechanism import Mechanism, Profile
@@ -42,6 +46,7 @@ from dpquantiles.privacy import ZCDP, Guarantee, Neighbors
 from dpquantiles.privacy.conversions import SAFE
 from dpquantiles.results import Release, ReleasedTree
 from dpquantiles.views import Demand, SortedView, rough_ranks
+from dpquantiles.views.protocol import among
 
 Ints = NDArray[np.int64]
 
@@ -127,31 +132,34 @@ class AdaptiveTree(Mechanism):
 
     def tree(self, view: SortedView, bits: Bits) -> ReleasedTree:
         """Draw the tree, a public value that answers any quantile."""
-        points, ruler = view.grid.size, ruler_of(view.grid)
-        size = self._size(view, bits)
+        points, size = view.grid.size, self._size(view, bits)
         stages = self.stages(points)
-        rate = cutting_rate(stages.cut)
-        cutting = rule(size, self.cells, rate, ruler)
-        slack = size // self.cells // SLACK
-        known = cells.counted(
-            lambda marks: rough_ranks(view, ruler.steps(marks), slack),
-            ruler.size,
-            cutting,
-            ruler.single,
-        )
-        known_below, _ = view.ranks(ruler.steps(known))
-        grown = cells.grown(
-            # In a cell that is not heavy, it does not matter where the records lie.
-            lambda marks: known_below[np.searchsorted(known, marks, side="right") - 1],
-            ruler.size,
-            cutting,
-            lambda count: draws.discrete_laplaces(bits, rate, count),
-            final=ruler.single,
-        )
-        edges, height, branching = leaves(np.unique(ruler.steps(grown.start)), points)
+        starts = self._cut(view, size, cutting_rate(stages.cut), bits)
+        edges, height, branching = leaves(starts, points)
         below, _ = view.ranks(edges[1:-1])
         counted = self.counting(stages, height, branching).over(edges, below, view, bits)
         return replace(counted, mechanism=self.name, budget=self.budget)
+
+    def _cut(self, view: SortedView, size: int, rate: Fraction, bits: Bits) -> Ints:
+        """The first steps of the cells of the first stage, in ascending order."""
+        ruler, slack = ruler_of(view.grid), size // self.cells // SLACK
+        cutting, noise = rule(size, self.cells, rate, ruler), KeyedLaplaces(bits, rate)
+
+        def rough(marks: Ints) -> tuple[Ints, Ints]:
+            return rough_ranks(view, ruler.steps(marks), slack)
+
+        # All ranks that may be needed, now or for the counts, are asked for at once.
+        known = cells.reached(rough, ruler.size, cutting, noise, ruler.single)
+        known_below, _ = view.ranks(ruler.steps(known))
+
+        def below(marks: Ints) -> Ints:
+            places = np.searchsorted(known, marks)
+            if among(known, marks, places).all():
+                return known_below[places]
+            return view.ranks(ruler.steps(marks))[0]
+
+        grown = cells.grown(below, ruler.size, cutting, noise, final=ruler.single)
+        return np.unique(ruler.steps(grown.start))
 
     def release(self, view: SortedView, bits: Bits) -> Release:
         """The answers of one tree at the quantiles `q`."""

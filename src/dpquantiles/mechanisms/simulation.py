@@ -157,7 +157,7 @@ def adaptive_tree(mechanism: AdaptiveTree, view: ReferenceView, draws: int) -> I
         lambda marks: view.below(ruler.steps(marks)),
         ruler.size,
         rule(view.n, mechanism.cells, rate, ruler),
-        lambda count: _laplaces(rng, rate, count),
+        lambda _, start: _laplaces(rng, rate, len(start)),
         partitions=draws,
         final=ruler.single,
     )
