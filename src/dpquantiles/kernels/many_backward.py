@@ -124,8 +124,8 @@ class Walks:
         least = np.where(standing == UPPER, center, 0)
         stop = np.where(standing == LOWER, center + 1, rank)
         allowed: Bools = (ranks >= least) & (ranks < stop)
-        weights = before.total[:, column]
-        weights *= self.factors.apart(ranks - center)
+        weights = self.factors.apart(ranks - center)
+        weights *= before.total.take(column, axis=1)
         weights *= allowed
         same = rank - before.first
         tied = (standing != LOWER) & (same < len(before.upper))

@@ -177,8 +177,8 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
     Windows of lengths a and b combine to one of length a + b, so every length is made of powers of
     two. This needs no differences of sums, and one pass per binary digit of the advance.
     """
-    block = np.zeros_like(mass)
-    block[1:] = mass[:-1]
+    block, spare = np.empty_like(mass), np.empty_like(mass)
+    block[:1], block[1:] = 0.0, mass[:-1]
     sums, length = np.zeros_like(mass), np.zeros_like(advance)
     # A window that is longer than all rows only fades.
     beyond = np.maximum(advance - len(mass), 0)
@@ -186,18 +186,18 @@ def _window(mass: Floats, advance: Ints, fall: Floats) -> Floats:
     while True:
         wanted = (advance & size) > 0
         if wanted.any():
-            joined = block * fall[length]
-            joined[size:] += sums[:-size] if size < len(sums) else 0.0
+            np.multiply(block, fall[length], out=spare)
+            spare[size:] += sums[:-size] if size < len(sums) else 0.0
             if wanted.all():
-                sums = joined
+                sums, spare = spare, sums
             else:
-                np.copyto(sums, joined, where=wanted)
+                np.copyto(sums, spare, where=wanted)
             length = length + size * wanted
         if 2 * size > int(advance.max()):
             return sums * fall[beyond] if beyond.any() else sums
-        joined = block * fall[size]
-        joined[size:] += block[:-size]
-        block, size = joined, 2 * size
+        np.multiply(block, fall[size], out=spare)
+        spare[size:] += block[:-size]
+        block, spare, size = spare, block, 2 * size
 
 
 def _prefix(mass: Floats, factors: Factors) -> Floats:
@@ -227,10 +227,9 @@ def _lag(mass: Floats, advance: Ints, first: int) -> Floats:
     rows = len(mass) - first
     least = int(advance.min())
     if least == int(advance.max()):
-        moved = np.zeros((rows, mass.shape[1]))
-        source, place = max(0, first - least), max(0, least - first)
-        if place < rows:
-            moved[place:] = mass[source : source + rows - place]
+        source, place = max(0, first - least), min(max(0, least - first), rows)
+        moved = np.empty((rows, mass.shape[1]))
+        moved[:place], moved[place:] = 0.0, mass[source : source + rows - place]
         return moved
     index = np.arange(first, len(mass))[:, None] - advance
     flat = index * mass.shape[1] + np.arange(mass.shape[1])
