@@ -170,6 +170,33 @@ def test_as_many_cells_as_the_most_are_left(
     assert len(cells.grown(counting(()), 1024, cells.Rule(0, 1), loud).start) == count
 
 
+@pytest.mark.parametrize(("most", "count"), [(9, 7), (10, 10), (12, 10), (13, 13), (18, 16)])
+def test_cells_that_stay_whole_count_among_the_most(
+    most: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only the first cell of each level is cut."""
+    monkeypatch.setattr(cells, "MOST_CELLS", most)
+    found = cells.grown(
+        counting(()),
+        4**7,
+        cells.Rule(0, 1),
+        lambda _, start: np.where(start == 0, 9, -9),
+    )
+    assert len(found.start) == count
+
+
+def test_growing_does_not_go_on_below_a_level_that_was_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cells, "MOST_CELLS", 20)
+
+    def noise(depth: int, start: Ints) -> Ints:
+        return np.where((depth < 3) | (start == 0), 9, -9)
+
+    found = cells.grown(counting(()), 4**6, cells.Rule(0, 1), noise)
+    assert found.start.tolist() == [4**4 * k for k in range(16)]
+
+
 def test_no_more_cells_than_the_most() -> None:
     found = cells.grown(counting(()), 4**12, cells.Rule(0, 1), loud)
     assert len(found.start) == cells.MOST_CELLS
