@@ -19,7 +19,6 @@ from dpquantiles.forking import cached_property
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
     Member,
-    multiples_of,
     nearest_multiples,
     single_index,
     singles,
@@ -153,36 +152,30 @@ class GridFamily:
         """Records of the finest grid in half steps of one member, from 0 to twice its size."""
         (halves,) = self._halves(steps, [(member.step, member.reach)])
         low, high = 2 * member.first, 2 * (member.first + member.size)
-        return np.clip(halves, low, high) - low
+        return np.asarray(np.clip(halves, low, high) - low)
 
-    def _halves(self, steps: Ints, widths: Sequence[tuple[Fraction | None, int]]) -> list[Ints]:
-        """Point j is the half step 2j + 1, and what lies between j and j + 1 is 2j + 2.
+    def _halves(self, steps: Ints, widths: Sequence[tuple[Fraction | None, int]]) -> Ints:
+        """A row for each step. Point j is the half step 2j + 1; between j and j + 1 lies 2j + 2.
 
         Real numbers are compared with points on the finest grid, where both are rounded alike.
         """
         numbers = self.base.numbers(steps)
-        nearest = [
-            single_index(self.kind, numbers)
-            if width is None
-            else nearest_multiples(self.kind, numbers, width, reach)
-            for width, reach in widths
-        ]
-        points = np.stack(
-            [
-                singles(self.kind, index)
-                if width is None
-                else multiples_of(self.kind, index, width)
-                for (width, _), index in zip(widths, nearest, strict=True)
-            ]
-        )
+        shape = len(widths), len(steps)
+        nearest, points = np.empty(shape, np.int64), np.empty(shape, numbers.dtype)
+        single = np.array([width is None for width, _ in widths])
+        for row in np.flatnonzero(single):
+            nearest[row] = single_index(self.kind, numbers)
+            points[row] = singles(self.kind, nearest[row])
+        multiples = [(width, reach) for width, reach in widths if width is not None]
+        if multiples:
+            found = nearest_multiples(self.kind, numbers, multiples)
+            nearest[~single], points[~single] = found
         if self.kind.integral:
             sides = np.sign(numbers - points)
         else:
             sides = np.sign(steps - self.base.encode(points))
-        for (width, _), side in zip(widths, sides, strict=True):
-            if width is None:
-                side[np.abs(numbers) > LARGEST] = 0
-        return [2 * index + 1 + side for index, side in zip(nearest, sides, strict=True)]
+        sides[single] *= np.abs(numbers) <= LARGEST
+        return np.asarray(2 * nearest + 1 + sides)
 
 
 def decimal_base(grid: Grid) -> FloatGrid | UniformGrid | None:

@@ -1,5 +1,6 @@
 """The grids of a family: multiples of a step in a range, and grids that span a whole type."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,8 +35,8 @@ class Multiples:
 
     def encode(self, numbers: NDArray[Any]) -> Ints:
         """The point nearest to each number."""
-        multiples = nearest_multiples(self.kind, numbers, self.step, self.reach)
-        return np.clip(multiples - self.first, 0, self.size - 1)
+        (multiples,), _ = nearest_multiples(self.kind, numbers, [(self.step, self.reach)])
+        return np.asarray(np.clip(multiples - self.first, 0, self.size - 1))
 
     def decode(self, steps: Ints) -> list[Any]:
         """The value of each point."""
@@ -144,17 +145,27 @@ def shown_step(kind: Kind, step: Fraction) -> object:
 
 
 @np.errstate(all="ignore")
-def nearest_multiples(kind: Kind, numbers: NDArray[Any], step: Fraction, most: int) -> Ints:
-    """Which multiple of a step is nearest to each number, or next to that; at most `most` + 1."""
-    limit = (most + 1) * step
+def nearest_multiples(
+    kind: Kind, numbers: NDArray[Any], widths: Sequence[tuple[Fraction, int]]
+) -> tuple[Ints, NDArray[Any]]:
+    """Which multiple of a step is nearest to each number, or next to that; and these multiples.
+
+    There is a row for each step. Beside it stands the largest multiple that matters: what lies
+    beyond counts as the one after it.
+    """
     if kind.integral:
-        width = int(step)
-        inside = np.clip(numbers, -int(limit), int(limit)).astype(np.int64)
-        whole, rest = np.divmod(inside, np.int64(width))
-        return np.asarray(whole + (rest > width // 2))
-    inside = np.clip(numbers, -float(limit), float(limit))
-    nearest: Ints = np.rint(inside * step.denominator / step.numerator).astype(np.int64)
-    return nearest
+        rows = np.array([_nearest_whole(numbers, int(step), most) for step, most in widths])
+        return rows, rows * np.array([[int(step)] for step, _ in widths])
+    limit = np.array([[float((most + 1) * step)] for step, most in widths])
+    up, down = _parts([step for step, _ in widths])
+    nearest = np.rint(np.clip(numbers, -limit, limit) * down / up).astype(np.int64)
+    return nearest, nearest * up / down
+
+
+def _nearest_whole(numbers: NDArray[Any], width: int, most: int) -> Ints:
+    limit = (most + 1) * width
+    whole, rest = np.divmod(np.clip(numbers, -limit, limit).astype(np.int64), np.int64(width))
+    return np.asarray(whole + (rest > width // 2))
 
 
 @np.errstate(all="ignore")
@@ -162,4 +173,11 @@ def multiples_of(kind: Kind, multiples: Ints, step: Fraction) -> NDArray[Any]:
     """The numbers of multiples; for real numbers, the nearest doubles."""
     if kind.integral:
         return multiples * np.int64(int(step))
-    return multiples * float(step.numerator) / float(step.denominator)
+    up, down = _parts([step])
+    return np.asarray(multiples * up[0] / down[0])
+
+
+def _parts(steps: Sequence[Fraction]) -> NDArray[np.float64]:
+    """The numerators and the denominators of steps, each a column."""
+    parts = [[float(step.numerator), float(step.denominator)] for step in steps]
+    return np.array(parts).T[:, :, None]

@@ -97,9 +97,14 @@ class Binned(NamedTuple):
 
     def collected(self, numbers: NDArray[Any], wanted: NDArray[np.bool_]) -> NDArray[Any]:
         """The numbers of the wanted bins, in no particular order."""
+        ends = np.flatnonzero(np.diff(wanted, prepend=False, append=False)).astype(np.uint16)
         kept = []
         for start in range(0, len(numbers), CHUNK):
-            inside = wanted.take(self.bins[start : start + CHUNK], mode="clip")
+            bins = self.bins[start : start + CHUNK]
+            if len(ends) == 2:  # for one run of bins, compare; before it, differences wrap around
+                inside = bins - ends[0] < ends[1] - ends[0]
+            else:
+                inside = wanted.take(bins, mode="clip")
             kept.append(numbers[start : start + CHUNK].compress(inside))
         return np.concatenate(kept)
 
