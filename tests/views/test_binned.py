@@ -129,3 +129,30 @@ def test_ends_of_bins_hold_for_every_number() -> None:
         doubles = numbers.astype(np.float64)
         assert (below[found.bins] <= doubles).all()
         assert (doubles <= above[found.bins]).all()
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [],
+        [(0, 1)],
+        [(0, 5)],
+        [(16_000, 16_060)],
+        [(kernel.BINS - 1, kernel.BINS)],
+        [(0, kernel.BINS)],
+        [(3, 9), (20_000, 20_001)],
+        [(0, 2), (kernel.BINS - 2, kernel.BINS)],
+    ],
+)
+def test_numbers_of_wanted_bins_are_collected(runs: list[tuple[int, int]]) -> None:
+    """One run of bins is found in a way of its own; none of its neighbors may come along."""
+    numbers = np.random.default_rng(4).normal(0, 5, 3 * kernel.CHUNK + 7)
+    bins = kernel.binned(numbers)
+    assert bins is not None
+    wanted = np.zeros(kernel.BINS, dtype=bool)
+    for start, stop in runs:
+        wanted[start:stop] = True
+    expected = [
+        x for x, own in zip(numbers.tolist(), bins.bins.tolist(), strict=True) if wanted[own]
+    ]
+    assert bins.collected(numbers, wanted).tolist() == expected

@@ -19,6 +19,7 @@ from dpquantiles.forking import cached_property
 from dpquantiles.grid.floating import FloatGrid
 from dpquantiles.grid.member import (
     Member,
+    multiples_of,
     nearest_multiples,
     single_index,
     singles,
@@ -169,7 +170,8 @@ class GridFamily:
         multiples = [(width, reach) for width, reach in widths if width is not None]
         if multiples:
             found = nearest_multiples(self.kind, numbers, multiples)
-            nearest[~single], points[~single] = found
+            nearest[~single] = found
+            points[~single] = multiples_of(self.kind, found, [width for width, _ in multiples])
         if self.kind.integral:
             sides = np.sign(numbers - points)
         else:

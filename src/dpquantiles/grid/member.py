@@ -35,7 +35,7 @@ class Multiples:
 
     def encode(self, numbers: NDArray[Any]) -> Ints:
         """The point nearest to each number."""
-        (multiples,), _ = nearest_multiples(self.kind, numbers, [(self.step, self.reach)])
+        (multiples,) = nearest_multiples(self.kind, numbers, [(self.step, self.reach)])
         return np.asarray(np.clip(multiples - self.first, 0, self.size - 1))
 
     def decode(self, steps: Ints) -> list[Any]:
@@ -44,7 +44,8 @@ class Multiples:
         if max(self.reach * step.numerator, step.denominator) > limit:
             return [self.kind.value(self.number(int(index))) for index in steps]
         # No product is rounded here, and a quotient is rounded to the nearest double.
-        return self.kind.values(multiples_of(self.kind, steps + np.int64(self.first), step))
+        (numbers,) = multiples_of(self.kind, steps + np.int64(self.first), [step])
+        return self.kind.values(numbers)
 
     def describe(self) -> dict[str, object]:
         """The public parameters as plain values."""
@@ -147,34 +148,34 @@ def shown_step(kind: Kind, step: Fraction) -> object:
 @np.errstate(all="ignore")
 def nearest_multiples(
     kind: Kind, numbers: NDArray[Any], widths: Sequence[tuple[Fraction, int]]
-) -> tuple[Ints, NDArray[Any]]:
-    """Which multiple of a step is nearest to each number, or next to that; and these multiples.
+) -> Ints:
+    """Which multiple of a step is nearest to each number, or next to that; a row for each step.
 
-    There is a row for each step. Beside it stands the largest multiple that matters: what lies
-    beyond counts as the one after it.
+    Beside a step stands the largest multiple that matters. What lies beyond it counts as the one
+    after it.
     """
     if kind.integral:
-        rows = np.array([_nearest_whole(numbers, int(step), most) for step, most in widths])
-        return rows, rows * np.array([[int(step)] for step, _ in widths])
+        return np.array([_nearest_whole(numbers, int(step), most) for step, most in widths])
     limit = np.array([[float((most + 1) * step)] for step, most in widths])
     up, down = _parts([step for step, _ in widths])
-    nearest = np.rint(np.clip(numbers, -limit, limit) * down / up).astype(np.int64)
-    return nearest, nearest * up / down
+    nearest: Ints = np.rint(np.clip(numbers, -limit, limit) * down / up).astype(np.int64)
+    return nearest
 
 
 def _nearest_whole(numbers: NDArray[Any], width: int, most: int) -> Ints:
+    """The row of a step of whole numbers."""
     limit = (most + 1) * width
     whole, rest = np.divmod(np.clip(numbers, -limit, limit).astype(np.int64), np.int64(width))
     return np.asarray(whole + (rest > width // 2))
 
 
 @np.errstate(all="ignore")
-def multiples_of(kind: Kind, multiples: Ints, step: Fraction) -> NDArray[Any]:
-    """The numbers of multiples; for real numbers, the nearest doubles."""
+def multiples_of(kind: Kind, multiples: Ints, steps: Sequence[Fraction]) -> NDArray[Any]:
+    """The numbers of multiples, a row for each step; for real numbers, the nearest doubles."""
     if kind.integral:
-        return multiples * np.int64(int(step))
-    up, down = _parts([step])
-    return np.asarray(multiples * up[0] / down[0])
+        return np.asarray(multiples * np.array([[int(step)] for step in steps], dtype=np.int64))
+    up, down = _parts(steps)
+    return np.asarray(multiples * up / down)
 
 
 def _parts(steps: Sequence[Fraction]) -> NDArray[np.float64]:
