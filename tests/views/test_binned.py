@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpquantiles.grid import Grid, UniformGrid, default_grid
 from dpquantiles.kernels import binned as kernel
+from dpquantiles.kernels import cut_out
 from dpquantiles.kinds import INTEGER, REAL
 from dpquantiles.views import Limits, SortedSteps, binned
 from dpquantiles.views.binned import BinnedRecords
@@ -74,11 +75,64 @@ def test_every_answer_is_that_of_a_full_sort(name: str) -> None:
     np.testing.assert_array_equal(numbers, before)
 
 
+def check_first_ranks(numbers: NDArray[np.generic], grid: Grid, first: int, last: int) -> None:
+    """Compare the first positions that are asked for, and some asked for later."""
+    ordered = np.sort(grid.encode(numbers))
+    view = BinnedRecords(numbers, grid, 0)
+    for index in (np.arange(first, last + 1), np.array([0, first, len(ordered) - 1])):
+        np.testing.assert_array_equal(view.order_statistics(index), ordered[index])
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("first", [0, 300, N // 7, N // 2, N - 800, N - 60])
+def test_the_first_ranks_are_those_of_a_full_sort(name: str, first: int) -> None:
+    for grid in grids(ARRAYS[name]):
+        check_first_ranks(ARRAYS[name], grid, first, first + 50)
+
+
+@pytest.mark.parametrize("name", ["normal", "lognormal", "large integers", "sorted", "unsigned"])
+def test_a_run_of_ranks_is_cut_out_without_bins(name: str) -> None:
+    view = BinnedRecords(ARRAYS[name], grids(ARRAYS[name])[0], 0)
+    view.order_statistics(np.arange(N // 2, N // 2 + 50))
+    assert "_bins" not in view.__dict__
+    assert "_sorted" not in view.__dict__
+
+
+def test_a_cut_is_short_and_has_every_rank() -> None:
+    numbers = ARRAYS["normal"]
+    cut = cut_out.cut_out(numbers, N // 3, N // 3 + 100)
+    assert cut is not None
+    assert cut.before <= N // 3
+    assert N // 3 + 100 < cut.before + len(cut.numbers) < N // 3 + N // 20
+    np.testing.assert_array_equal(
+        np.sort(cut.numbers), np.sort(numbers)[cut.before : cut.before + len(cut.numbers)]
+    )
+
+
+def test_ranks_that_the_sample_misjudges_are_not_cut_out() -> None:
+    """Every second number is in the sample, and these are far from all others."""
+    apart = np.arange(N, dtype=np.float64)
+    for sampled in (-1e9, 1e9):
+        apart[::2] = sampled + np.arange(len(apart[::2]))
+        for first in (N // 4, 3 * N // 4):
+            assert cut_out.cut_out(apart, first, first + 50) is None
+            check_first_ranks(apart, default_grid(REAL, None, None), first, first + 50)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("one value", N // 2), ("almost one value", N // 3), ("infinities", 4 * N // 5)],
+)
+def test_a_cut_that_would_be_long_is_given_up(name: str, first: int) -> None:
+    assert cut_out.cut_out(ARRAYS[name], first, first + 50) is None
+
+
 @pytest.mark.parametrize("name", BY_BINS)
 def test_few_records_are_sorted(name: str) -> None:
     view = BinnedRecords(ARRAYS[name], grids(ARRAYS[name])[0], 0)
     view.rough_ranks(np.array([0]), N // 4000)
-    view.order_statistics(np.arange(N // 2, N // 2 + 50))
+    for _ in range(2):
+        view.order_statistics(np.arange(N // 2, N // 2 + 50))
     assert view._bins is not None
     assert len(view._pool) < N // 5
 
@@ -102,10 +156,13 @@ def test_few_bins_and_short_chunks(values: list[int], spread: float, seed: int) 
         for module, name, limit in (
             *((kernel, name, limit) for name, limit in (("BINS", 8), ("SAMPLE", 16), ("CHUNK", 7))),
             *((binned, name, limit) for name, limit in (("BINS", 8), ("FEW", 5), ("CHUNK", 7))),
+            *((cut_out, name, limit) for name, limit in (("SAMPLE", 16), ("CHUNK", 7))),
+            *((cut_out, name, limit) for name, limit in (("SURE", 0.1), ("MOST", 1))),
         ):
             patch.setattr(module, name, limit)
-        numbers = np.array(values) * spread
+        numbers, first = np.array(values) * spread, seed % len(values)
         for grid in grids(numbers):
+            check_first_ranks(numbers, grid, first, min(first + 2, len(numbers) - 1))
             check(BinnedRecords(numbers, grid, 0), len(values) // 4, np.random.default_rng(seed))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpquantiles.forking import cached_property
 from dpquantiles.grid import Grid
 from dpquantiles.kernels.binned import BINS, Binned, binned
+from dpquantiles.kernels.cut_out import Cut, cut_out
 from dpquantiles.views.protocol import Ints, Limits
 
 FEW = 1 << 16
@@ -43,6 +44,8 @@ class BinnedRecords:
     """The steps of all records in open bins, in ascending order."""
     _slack: float = field(init=False, repr=False, default=math.inf)
     """All bins with more records than this are open, or within one step."""
+    _asked: bool = field(init=False, repr=False, default=False)
+    """Whether order statistics were asked for: bins pay from the second time on."""
 
     def __post_init__(self) -> None:
         self._opened, self._pool = np.zeros(BINS, dtype=bool), np.empty(0, dtype=np.int64)
@@ -61,6 +64,9 @@ class BinnedRecords:
         return np.sort(self.grid.encode(self.numbers))
 
     def order_statistics(self, index: Ints) -> Ints:
+        cut = self._cut_out(index)
+        if cut is not None:
+            return np.sort(self.grid.encode(cut.numbers))[index - cut.before]
         if self._bins is None:
             return self._sorted[index]
         ends = np.cumsum(self._bins.counts)
@@ -72,6 +78,13 @@ class BinnedRecords:
         in_pool = index - ends[place] + np.cumsum(self._bins.counts * self._opened)[place]
         steps[opened] = self._pool[in_pool[opened]]
         return steps
+
+    def _cut_out(self, index: Ints) -> Cut | None:
+        """The records around the first positions asked for, if these are close together."""
+        first, self._asked = not self._asked, True
+        if not first or self.n <= FEW or not len(index):
+            return None
+        return cut_out(self.numbers, int(index[0]), int(index[-1]))
 
     def ranks(self, steps: Ints) -> tuple[Ints, Ints]:
         both = np.concatenate([steps, np.add(steps, 1)])
