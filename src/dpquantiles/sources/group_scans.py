@@ -30,6 +30,9 @@ VALUE = "dpq_value"
 COUNT, ABSENT = "dpq_count", "dpq_gone"
 """The columns of counted groups: the number of rows, and of rows without a value."""
 
+CHUNK = 1 << 16
+"""Rows that are read together: what is made of them on the way stays in the cache."""
+
 MOST_ROWS = 1_000_000
 """A group with more rows is scanned by the engine, and not fetched."""
 
@@ -67,7 +70,9 @@ def integers(series: Any) -> Ints:
 def on_grid(grid: Grid, missing: Any, codes: Ints, typed: TypedColumn, count: int) -> Groups:
     """Rows on the grid, by group, with the policy for missing values applied."""
     numbers, absent = as_numbers(grid.kind, typed.values)
-    steps, filling = grid.encode(numbers), stand_in(grid, missing)
+    steps, filling = np.empty(len(numbers), dtype=np.int64), stand_in(grid, missing)
+    for start in range(0, len(numbers), CHUNK):
+        steps[start : start + CHUNK] = grid.encode(numbers[start : start + CHUNK])
     if not is_dropped(missing):
         steps = steps if absent is None else np.where(absent, filling, steps)
         return Groups.of(grid, codes, steps, count)

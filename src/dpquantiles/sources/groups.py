@@ -20,6 +20,7 @@ from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.engine import CODE, engine_of, pinned, renamed, safe
 from dpquantiles.sources.group_scans import (
     ABSENT,
+    CHUNK,
     COUNT,
     VALUE,
     EngineGroups,
@@ -200,9 +201,12 @@ def _dense_codes(series: Any, keys: Sequence[Key]) -> Ints | None:
         return None
     places = np.full(between + 1, -1, dtype=np.int64)
     places[numbers - first] = np.arange(len(keys))
-    # What lies before the first key, or so far behind that it overflows, is a large number, too.
-    index = (found.astype(np.int64) - first).view(np.uint64)
-    return places.take(np.minimum(index, between).view(np.int64))
+    codes = np.empty(len(found), dtype=np.int64)
+    for start in range(0, len(found), CHUNK):
+        # What lies before the first key, or so far behind that it overflows, is a large number, too.
+        index = (found[start : start + CHUNK].astype(np.int64) - first).view(np.uint64)
+        codes[start : start + CHUNK] = places[np.minimum(index, between)]
+    return codes
 
 
 def _plain(part: Any) -> Any:
