@@ -58,7 +58,7 @@ class Reading(NamedTuple):
     windows: float
     """Scans for windows around ranks."""
     cells: float
-    """Scans for the counts of a tree."""
+    """What the counts of a tree cost, in scans: two, of which the second does more per record."""
     lumps: float
     """Scans to see whether records lie in lumps."""
 

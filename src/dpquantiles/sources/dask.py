@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
-from dpquantiles.sources import keys, memory, units
+from dpquantiles.sources import keys, meeting, memory
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.columns import Numbers
@@ -52,10 +52,16 @@ class Dask(Engine):
     def bound_rows(
         self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
     ) -> Table:
-        """Fetch the rows first, because Dask cannot number the rows of a unit."""
-        needed = dict.fromkeys((unit, *columns))
-        collected = Table(self.collected(table.frame.select(*needed)))
-        return units.bound_rows(collected, unit, rows, columns, bits)
+        """The rows of a unit meet in one partition, which keeps a few of them."""
+        native = table.frame.to_native()[list(dict.fromkeys((unit, *columns)))]
+        partitions = range(native.npartitions)
+        numbers = dd.from_map(_numbered, partitions, meta=_numbered(0))  # type: ignore[no-untyped-call]
+        meta = _placed(native._meta, _numbered(0), unit)
+        placed = native.map_partitions(
+            _placed, numbers, unit, meta=meta, align_dataframes=False
+        ).shuffle(on=meeting.PLACE)
+        asked = unit, rows, list(columns), bits.getrandbits(62)
+        return Table(nw.from_native(placed.map_partitions(_kept, *asked, meta=_kept(meta, *asked))))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
         return _by_partition(frame, _inside, ranges)
@@ -89,6 +95,22 @@ class Dask(Engine):
         keys = {name: native.dtypes[name] for name in columns if name in native.columns}
         rows = nw.from_dict(columns, schema, backend="pandas").to_native().astype(keys)
         return nullcontext(dd.from_pandas(rows, npartitions=1))  # type: ignore[no-untyped-call]
+
+
+def _numbered(part: int) -> Any:
+    """The number of a partition, as a partition."""
+    return pd.DataFrame({CODE: [part]})
+
+
+def _placed(part: Any, number: Any, unit: str) -> Any:
+    """One partition, with the places where its units meet."""
+    place, turn = meeting.placed(Table(nw.from_native(part)), unit, int(number[CODE].iloc[0]))
+    return part.assign(**{meeting.PLACE: place, meeting.TURN: turn})
+
+
+def _kept(part: Any, unit: str, rows: int, columns: list[str], key: int) -> Any:
+    """The rows that are kept of a partition where units have met."""
+    return part[columns].iloc[meeting.kept(Table(nw.from_native(part)), unit, rows, key)]
 
 
 def _by_partition(frame: Any, work: Callable[..., Any], *asked: Any) -> Any:

@@ -203,7 +203,7 @@ def _dense_codes(series: Any, keys: Sequence[Key]) -> Ints | None:
     places[numbers - first] = np.arange(len(keys))
     codes = np.empty(len(found), dtype=np.int64)
     for start in range(0, len(found), CHUNK):
-        # What lies before the first key, or so far behind that it overflows, is a large number, too.
+        # What lies before the first key, or so far behind that it overflows, is a large number.
         index = (found[start : start + CHUNK].astype(np.int64) - first).view(np.uint64)
         codes[start : start + CHUNK] = places[np.minimum(index, between)]
     return codes

@@ -114,7 +114,7 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
         if kept is not None:
             return kept
     absent = as_numpy(units[ABSENT]).astype(bool)
-    codes = _codes(units[UNIT], absent) + 1
+    codes = codes_of(units[UNIT], absent) + 1
     codes[absent] = 0
     return least_of_each(codes, numbers, rows)
 
@@ -159,7 +159,7 @@ def _least_by_sorting(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bo
     return kept
 
 
-def _codes(units: Any, absent: Bools) -> Ints:
+def codes_of(units: Any, absent: Bools) -> Ints:
     """A number for each row: equal for equal names, different for different names."""
     native = units.to_native()
     # Python compares objects itself: other libraries may fail on what such a column holds.
@@ -180,7 +180,7 @@ def _codes(units: Any, absent: Bools) -> Ints:
         return np.asarray(native.factorize()[0], dtype=np.int64)
     if hasattr(arrow.type, "value_type"):  # a dictionary, which may contain a value twice
         values = arrow.cast(arrow.type.value_type)
-        return _codes(nw.from_native(values, series_only=True), absent)
+        return codes_of(nw.from_native(values, series_only=True), absent)
     parts = [
         arrow_as_numpy(part.indices.fill_null(-1)) for part in arrow.dictionary_encode().chunks
     ]
