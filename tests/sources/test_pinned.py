@@ -3,6 +3,7 @@
 import datetime as dt
 import random
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,17 @@ def write_on(connection: Any) -> Callable[[], None]:
             connection.execute(move.format(series="range"))
 
     return writer
+
+
+def test_threads_with_a_cursor_each_do_not_disturb_each_other(people: Any) -> None:
+    def release(number: int) -> Any:
+        own = people.cursor()
+        rows = own.table("people") if number % 2 else own.sql("SELECT x * 1 AS x FROM people")
+        return quartiles(rows)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(release, range(12))) == {EXPECTED}
+    assert_left_alone(people)
 
 
 def assert_left_alone(connection: Any) -> None:
