@@ -15,7 +15,7 @@ import pytest
 
 import dpquantiles as dpq
 from dpquantiles.privacy import ApproxDP, Neighbors, PureDP
-from dpquantiles.sources import groups
+from dpquantiles.sources import group_scans, groups
 
 RNG = np.random.default_rng(1)
 N = 3000
@@ -139,8 +139,10 @@ def test_whole_keys_are_looked_up_as_a_join_finds_them(
     for listed in ([5, 3, 4], [20, 3], [lowest, lowest + 1], [highest], [3, 2**40, 2**62]):
         asked: dict[str, Any] = {"column": "x", "by": "g", "keys": listed}
         seen = []
-        for most in (16, 0):
+        for most, chunk in ((16, 64), (0, 1 << 16)):
             monkeypatch.setattr(groups, "DENSE", most)
+            for module in (groups, group_scans):
+                monkeypatch.setattr(module, "CHUNK", chunk)
             release = dpq.quantiles(frame, [0.5, 0.1], epsilon=9.0, rng=random.Random(2), **asked)
             seen.append((release.values, release.provenance["sizes"]))
         assert seen[0] == seen[1]
@@ -397,7 +399,6 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
 ) -> None:
     """The number of records decides how groups are read, and is protected."""
     from dpquantiles.mechanisms import joint_exp_groups
-    from dpquantiles.sources import group_scans
 
     seen: list[Any] = []
 
@@ -419,8 +420,6 @@ def test_a_record_does_not_decide_which_groups_choose_the_grid(
 @pytest.mark.parametrize("name", ["fitted", "joint_exp", "ind_exp"])
 def test_large_groups_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every group is scanned where it is, on the grid of the column's type."""
-    from dpquantiles.sources import group_scans
-
     monkeypatch.setattr(group_scans, "MOST_ROWS", 10)
     data = pl.LazyFrame({"g": ["a", "b", "c"] * 100, "v": np.arange(300)})
     options: dict[str, Any] = {"column": "v", "by": "g", "keys": ["a", "b", "c"], "epsilon": 1}

@@ -11,7 +11,10 @@ from dpquantiles.kernels.many_forward import BLOCK, Ints
 
 RATE = 0.3
 FALL = np.exp(-RATE * np.arange(400))
-ROWS = [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, BLOCK**2, BLOCK**2 + 3, 3 * BLOCK**2 + 5]
+ROWS = [
+    *(1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 5, 3 * BLOCK),
+    *(BLOCK**2, BLOCK**2 + 3, 2 * BLOCK**2 + 1, 3 * BLOCK**2 + 5),
+]
 
 
 def masses(rows: int, columns: int) -> Floats:

@@ -1,5 +1,7 @@
 """Records in bins against a full sort, for every question that a view can be asked."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -107,6 +109,29 @@ def test_a_cut_is_short_and_has_every_rank() -> None:
     np.testing.assert_array_equal(
         np.sort(cut.numbers), np.sort(numbers)[cut.before : cut.before + len(cut.numbers)]
     )
+
+
+def test_a_cut_has_all_ranks_or_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every run of ranks, also where the sample is wrong by one."""
+    for name, limit in {"SAMPLE": 16, "SURE": 0.1, "MOST": 1, "CHUNK": 7}.items():
+        monkeypatch.setattr(cut_out, name, limit)
+    made = 0
+    for seed, (first, last) in itertools.product(
+        range(20), itertools.combinations_with_replacement(range(61), 2)
+    ):
+        numbers = np.random.default_rng(seed).integers(0, [9, 500][seed % 2], 61)
+        cut = cut_out.cut_out(numbers, first, last)
+        if cut is not None:
+            made += 1
+            found = np.sort(cut.numbers)[first - cut.before : last + 1 - cut.before]
+            assert first >= cut.before
+            assert found.tolist() == np.sort(numbers)[first : last + 1].tolist()
+    assert made > 1000
+
+
+def test_the_first_request_may_be_empty() -> None:
+    view = BinnedRecords(ARRAYS["normal"], default_grid(REAL, None, None), 0)
+    assert len(view.order_statistics(np.empty(0, dtype=np.int64))) == 0
 
 
 def test_ranks_that_the_sample_misjudges_are_not_cut_out() -> None:

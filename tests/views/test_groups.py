@@ -8,7 +8,7 @@ from dpquantiles.views import Groups, array
 
 
 @pytest.mark.parametrize("points", [2**4, 2**28, 2**40, 2**62])
-@pytest.mark.parametrize("count", [0, 1, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
 def test_records_are_sorted_by_group(
     points: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

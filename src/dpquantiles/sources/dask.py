@@ -9,12 +9,13 @@ from typing import Any
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from dpquantiles.entropy import Bits
 from dpquantiles.errors import InvalidType
 from dpquantiles.kinds import INT64, REAL, DecimalUnits, Kind, as_array, column
-from dpquantiles.sources import keys, meeting, memory
+from dpquantiles.sources import keys, meeting, memory, units
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Intervals, Map, Parted, Range
 from dpquantiles.sources.columns import Numbers
@@ -52,16 +53,29 @@ class Dask(Engine):
     def bound_rows(
         self, table: Table, unit: str, rows: int, columns: Sequence[str], bits: Bits
     ) -> Table:
-        """The rows of a unit meet in one partition, which keeps a few of them."""
-        native = table.frame.to_native()[list(dict.fromkeys((unit, *columns)))]
-        partitions = range(native.npartitions)
-        numbers = dd.from_map(_numbered, partitions, meta=_numbered(0))  # type: ignore[no-untyped-call]
-        meta = _placed(native._meta, _numbered(0), unit)
-        placed = native.map_partitions(
-            _placed, numbers, unit, meta=meta, align_dataframes=False
-        ).shuffle(on=meeting.PLACE)
+        """The rows of a unit meet in one partition, which keeps a few of them.
+
+        That takes names that can be compared in all partitions alike, and rows in an order of their
+        own. Other rows are fetched first.
+        """
+        needed = list(dict.fromkeys((unit, *columns)))
+        native = table.frame.to_native()[needed]
+        stated = meeting.stated_type(native.dtypes[unit], table.dtype(unit))
+        if stated is None or self.is_derived(native):
+            fetched = Table(self.collected(nw.from_native(native)))
+            return units.bound_rows(fetched, unit, rows, columns, bits)
+        placed = [
+            delayed(meeting.placed)(part, unit, stated, number)
+            for number, part in enumerate(native.to_delayed())
+        ]
+        meta = meeting.placed(native._meta, unit, stated, 0)
+        # Names are not written to disk, as other ways to shuffle would do.
+        met = dd.from_delayed(placed, meta=meta, verify_meta=False).shuffle(
+            on=meeting.PLACE, shuffle_method="tasks"
+        )
         asked = unit, rows, list(columns), bits.getrandbits(62)
-        return Table(nw.from_native(placed.map_partitions(_kept, *asked, meta=_kept(meta, *asked))))
+        meta = meeting.kept(meta, *asked)
+        return Table(nw.from_native(met.map_partitions(meeting.kept, *asked, meta=meta)))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
         return _by_partition(frame, _inside, ranges)
@@ -95,22 +109,6 @@ class Dask(Engine):
         keys = {name: native.dtypes[name] for name in columns if name in native.columns}
         rows = nw.from_dict(columns, schema, backend="pandas").to_native().astype(keys)
         return nullcontext(dd.from_pandas(rows, npartitions=1))  # type: ignore[no-untyped-call]
-
-
-def _numbered(part: int) -> Any:
-    """The number of a partition, as a partition."""
-    return pd.DataFrame({CODE: [part]})
-
-
-def _placed(part: Any, number: Any, unit: str) -> Any:
-    """One partition, with the places where its units meet."""
-    place, turn = meeting.placed(Table(nw.from_native(part)), unit, int(number[CODE].iloc[0]))
-    return part.assign(**{meeting.PLACE: place, meeting.TURN: turn})
-
-
-def _kept(part: Any, unit: str, rows: int, columns: list[str], key: int) -> Any:
-    """The rows that are kept of a partition where units have met."""
-    return part[columns].iloc[meeting.kept(Table(nw.from_native(part)), unit, rows, key)]
 
 
 def _by_partition(frame: Any, work: Callable[..., Any], *asked: Any) -> Any:

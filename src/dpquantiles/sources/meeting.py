@@ -1,28 +1,28 @@
 """Brings the rows of each unit together, where a table lies in parts that cannot see each other.
 
-Each row gets a place: a number that is equal for equal names of units, in whatever type a part
-holds them. All rows with the same place meet in one part. There, a row is known by its unit and by
-its turn among the unit's own rows, in the order of the table. A secret key and these two determine
-which rows are kept, so a part that is computed again keeps the same ones. Proof:
-`privacy/units.md`.
+Names of units become what the schema of the table states, cell by cell, so that they are equal or
+different whatever type a part has. Each row gets a place: a number that follows from its name. All
+rows with the same place meet in one part. There, a row is known by its unit and by its turn among
+the unit's own rows, in the order of the table. A secret key and these two determine which rows are
+kept. Proof: `privacy/units.md`.
 """
 
-import calendar
-import datetime as dt
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
-from numbers import Number
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpquantiles.kernels.many_draws import Ints
 from dpquantiles.sources import narwhals as nw
-from dpquantiles.sources.memory import arrow_as_numpy, as_arrow, as_numpy
-from dpquantiles.sources.tables import Table
-from dpquantiles.sources.units import absent_in, codes_of, has_codes, is_untyped, least_of_each
+from dpquantiles.sources.memory import arrow_as_numpy, as_arrow
+from dpquantiles.sources.units import codes_of, least_of_each
 
 PLACE, TURN = "dpq_place", "dpq_turn"
 """Columns that are added to each part: where a row goes, and how it is ordered there."""
@@ -30,31 +30,50 @@ PLACE, TURN = "dpq_place", "dpq_turn"
 LONGEST = 1 << 40
 """More rows than a part can have."""
 
-TO_MILLISECONDS = {"D": 86_400_000, "s": 1000, "ms": 1}
-PARTS = {"us": 1000, "ns": 1_000_000}
-"""How many milliseconds are in a unit of time, or how many units are in a millisecond."""
+TEXT = pa.large_binary()
+"""Text is compared by its bytes. Not all text has characters that Python knows."""
 
 ODD = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 """Multipliers that spread numbers over all 64 bits."""
 
 
-def placed(table: Table, unit: str, part: int) -> tuple[Ints, Ints]:
-    """The places and turns of the rows of one part, which is the `part`-th of its table."""
-    units = table.frame[unit]
-    return _places(units), part * LONGEST + np.arange(len(units))
+def stated_type(native: Any, dtype: Any) -> Any:
+    """What names become if the schema states this type; None for types that have to be fetched.
+
+    A column of Python objects states nothing, although it often holds text.
+    """
+    if isinstance(native, np.dtype) and native.kind == "O":
+        return None
+    if dtype == nw.String:
+        return TEXT
+    if dtype.is_float():
+        return pa.float64()
+    if dtype == nw.UInt64:
+        return pa.uint64()
+    small = dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128))
+    return pa.int64() if small else None
 
 
-def kept(table: Table, unit: str, rows: int, key: int) -> Ints:
-    """Which rows of a part are kept: at most `rows` of each unit whose rows have met here."""
-    order = np.argsort(as_numpy(table.frame[TURN]), kind="stable")
-    absent = as_numpy(table.frame.select(absent_in(table, unit))[unit]).astype(bool)
-    codes = np.where(absent, 0, codes_of(table.frame[unit], absent) + 1)[order]
+def placed(part: Any, unit: str, stated: Any, number: int) -> Any:
+    """One part, the `number`-th of its table, with the places and turns of its rows."""
+    names = _as_stated(part[unit], stated)
+    turns = number * LONGEST + np.arange(len(part))
+    added = {unit: pd.arrays.ArrowExtensionArray(names), PLACE: _places(names), TURN: turns}
+    return part.assign(**added)
+
+
+def kept(part: Any, unit: str, rows: int, columns: Sequence[str], key: int) -> Any:
+    """The rows that are kept of a part where units have met: at most `rows` of each."""
+    part = part.sort_values(TURN)
+    absent = part[unit].isna().to_numpy()
+    codes = codes_of(nw.from_native(part[unit], series_only=True), absent) + 1
+    codes[absent] = 0
     by_unit = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[by_unit], prepend=-1))
     turn = np.empty(len(codes), dtype=np.int64)
     turn[by_unit] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
-    places = as_numpy(table.frame[PLACE])[order]
-    return np.sort(order[least_of_each(codes, _mixed(places, turn, key), rows)])
+    numbers = _mixed(part[PLACE].to_numpy(), turn, key)
+    return part[list(columns)][least_of_each(codes, numbers, rows)]
 
 
 def _mixed(places: Ints, turn: Ints, key: int) -> NDArray[np.uint64]:
@@ -66,80 +85,59 @@ def _mixed(places: Ints, turn: Ints, key: int) -> NDArray[np.uint64]:
     return number ^ (number >> np.uint64(31))
 
 
-def _places(units: Any) -> Ints:
-    """Equal numbers for equal names. Others may be equal, too, which only costs time."""
-    native = units.to_native()
-    if is_untyped(units):
-        return _of_objects(units.to_list())
-    if has_codes(units):
-        names = nw.from_native(native.cat.categories.to_series(), series_only=True)
-        return np.append(_places(names), 0)[np.asarray(native.cat.codes, dtype=np.int64)]
-    arrow = as_arrow(units)
-    if arrow is not None:
-        return np.concatenate([np.empty(0, dtype=np.int64), *map(_of_arrow, arrow.chunks)])
-    if units.dtype == nw.Datetime:
-        ticks = native.array.asi8
-        return _of_ticks(np.where(native.isna(), 0, ticks), native.dt.unit)
-    if units.dtype.is_numeric() or units.dtype == nw.Boolean:
-        return _of_numbers(native.to_numpy(dtype=np.float64, na_value=np.nan))
-    return _of_objects(units.to_list())
+def _as_stated(names: Any, stated: Any) -> Any:
+    """The names of one part in the stated type; those that do not fit are missing."""
+    own = as_arrow(nw.from_native(names, series_only=True))
+    if own is None and isinstance(names.dtype, np.dtype) and names.dtype.kind in "iufb":
+        plain = names.to_numpy(np.float64) if names.dtype.kind == "f" else names.to_numpy()
+        own = pa.chunked_array([pa.array(plain, from_pandas=True)])
+    if own is not None and pa.types.is_boolean(own.type):
+        own = own.cast(pa.int8())
+    if own is not None and _fits(own.type, stated):
+        return own.cast(stated, safe=False)
+    cells = [_cell(name, stated) for name in names.tolist()]
+    return pa.chunked_array([pa.array(cells, stated)])
 
 
-def _of_arrow(chunk: Any) -> Ints:
-    """An array of Arrow, by what it holds itself: not all of it is text or a day in Python."""
-    import pyarrow as pa
-
-    kind = chunk.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        chunk = chunk.cast(pa.large_binary()).dictionary_encode()
-        kind = chunk.type
-    if pa.types.is_large_binary(kind):
-        return np.array([0 if text is None else zlib.crc32(text) for text in chunk.to_pylist()])
-    if pa.types.is_dictionary(kind):
-        names = np.append(_of_arrow(chunk.dictionary), np.int64(0))
-        return names[arrow_as_numpy(chunk.indices.fill_null(-1)).astype(np.int64)]
-    if pa.types.is_date32(kind):
-        return _of_ticks(arrow_as_numpy(chunk.cast(pa.int32()).fill_null(0)), "D")
-    if pa.types.is_timestamp(kind):
-        return _of_ticks(arrow_as_numpy(chunk.cast(pa.int64()).fill_null(0)), kind.unit)
-    if pa.types.is_boolean(kind):
-        chunk, kind = chunk.cast(pa.int8()), pa.int8()
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return _of_numbers(arrow_as_numpy(chunk.fill_null(0)))
-    if pa.types.is_decimal(kind):
-        return _of_objects(chunk.to_pylist())
-    return np.zeros(len(chunk), dtype=np.int64)
+def _fits(own: Any, stated: Any) -> bool:
+    """Whether all values of one type are values of the other, up to the rounding of doubles."""
+    if stated == TEXT:
+        return bool(pa.types.is_string(own) or pa.types.is_large_string(own))
+    if pa.types.is_floating(stated):
+        return bool(pa.types.is_integer(own) or own in (pa.float32(), pa.float64()))
+    if pa.types.is_unsigned_integer(own):
+        return bool(own.bit_width < 64 or own == stated)
+    return bool(pa.types.is_signed_integer(own) and own.bit_width <= 64 and stated == pa.int64())
 
 
-def _of_numbers(numbers: NDArray[Any]) -> Ints:
-    """The bits of the doubles; all that are not a number have the same place."""
-    doubles: NDArray[np.float64] = numbers.astype(np.float64)
-    doubles[np.isnan(doubles)] = 0.0
-    doubles += 0.0  # there is no -0.0 among them any more
-    return doubles.view(np.int64)
-
-
-def _of_ticks(ticks: NDArray[Any], unit: str) -> Ints:
-    """Moments, and the beginnings of days, in milliseconds."""
-    whole = ticks.astype(np.int64)
-    return whole * TO_MILLISECONDS[unit] if unit in TO_MILLISECONDS else whole // PARTS[unit]
-
-
-def _of_objects(units: Iterable[Any]) -> Ints:
-    return np.array([_of_object(unit) for unit in units], dtype=np.int64)
-
-
-def _of_object(unit: Any) -> int:
-    """Zero for missing names, and for those that are no text, no number and no day or moment."""
+def _cell(name: Any, stated: Any) -> bytes | float | int | None:
+    """One name of any type, in the stated type."""
     with suppress(Exception):
-        if isinstance(unit, str):
-            return zlib.crc32(unit.encode("utf-8", "surrogatepass"))
-        if isinstance(unit, np.datetime64):
-            return int(unit.astype("datetime64[ms]").astype(np.int64))
-        if isinstance(unit, dt.datetime):
-            return 1000 * calendar.timegm(unit.utctimetuple()) + unit.microsecond // 1000
-        if isinstance(unit, dt.date):
-            return 1000 * calendar.timegm(unit.timetuple())
-        if isinstance(unit, Number | np.generic):
-            return int(_of_numbers(np.array([float(unit)]))[0])  # type: ignore[arg-type]
-    return 0
+        if stated == TEXT:
+            return name.encode("utf-8", "surrogatepass") if isinstance(name, str) else None
+        if not isinstance(name, Real | Decimal | np.bool_) or name != name:
+            return None
+        number: Any = name.item() if isinstance(name, np.generic) else name
+        if stated == pa.float64():
+            return float(number)
+        least, most = (0, 2**64) if stated == pa.uint64() else (-(2**63), 2**63)
+        return int(number) if least <= number < most and int(number) == number else None
+    return None
+
+
+def _places(names: Any) -> Ints:
+    """A number for each name, equal for equal ones. If others are equal, that only costs time."""
+    parts = [np.empty(0, dtype=np.int64), *map(_places_of_chunk, names.chunks)]
+    return np.concatenate(parts)
+
+
+def _places_of_chunk(names: Any) -> Ints:
+    if names.type == TEXT:
+        coded = names.dictionary_encode()
+        texts = np.array([*map(zlib.crc32, coded.dictionary.to_pylist()), 0], dtype=np.int64)
+        return np.asarray(texts[arrow_as_numpy(coded.indices.fill_null(-1))])
+    numbers = arrow_as_numpy(names.fill_null(0))
+    if numbers.dtype.kind == "f":
+        # All that are not a number have one place, and -0.0 has that of 0.0.
+        numbers = np.where(np.isnan(numbers), 0.0, numbers) + 0.0
+    return np.ascontiguousarray(numbers).view(np.int64)

@@ -24,10 +24,15 @@ from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.bins import VALUE, Map, Range, double, first_that_reaches
 from dpquantiles.sources.columns import Numbers
 from dpquantiles.sources.engine import BIN, CODE, COUNT, HIGH, LOW, MISSING, UNORDERED
-from dpquantiles.sources.queries import QueryEngine
+from dpquantiles.sources.queries import COPY, QueryEngine
 from dpquantiles.sources.tables import Table
+from dpquantiles.sources.units import ROW, UNIT
 
 SPARK_3 = pyspark.__version__.startswith("3.")
+
+EARLIEST = f"-ln(({ROW} + {2.0**63} + 0.5D) / {2.0**64}) / {COPY}"
+"""Orders the rows of a unit, with `COPY` copies of each: the least of so many exponential numbers,
+which is distributed as one of them divided by their number."""
 
 MOST_PARTS = 16
 """The most partitions to shuffle bins into. All bins would fit in a single one."""
@@ -91,6 +96,16 @@ class Spark(QueryEngine):
         """Spark leaves nulls out of a hash, so hash which cells are null as well."""
         cells = [F.col(quoted(column)) for column in columns]
         return F.xxhash64(F.lit(key), *cells, *map(F.isnull, cells))
+
+    def least_of_each(self, frame: Any, columns: Sequence[str], rows: int, key: int) -> Any:
+        """The rows of a unit meet first, so that they move once; two aggregates find one row."""
+        native = frame.to_native().repartition(UNIT)
+        if rows > 1:
+            return super().least_of_each(nw.from_native(native), columns, rows, key)
+        least = [F.expr(f"min({name}) AS {name}") for name in columns]
+        alike = native.groupBy(UNIT, ROW).agg(*least, F.expr(f"count(1) AS {COPY}"))
+        cells = f"min_by(struct({', '.join(columns)}), struct({EARLIEST}, {ROW}))"
+        return nw.from_native(alike.groupBy(UNIT).agg(F.expr(f"{cells} AS kept")).select("kept.*"))
 
     def keep(self, frame: Any, ranges: Sequence[Range]) -> Any:
         native = frame.to_native()
