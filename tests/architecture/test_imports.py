@@ -189,7 +189,7 @@ def test_a_lazy_table_loads_its_own_library_alone(
 
 SOURCES = Path(dpquantiles.__file__).parent
 ENGINES = ("duckdb", "polars", "pyspark", "ibis", "dask", "pandas", "pyarrow")
-ALLOWED = {"pandas": {"dask"}, "polars": {"polars", "parquet_files"}}
+ALLOWED = {"pandas": {"dask", "meeting"}, "polars": {"polars", "parquet_files"}}
 ALLOWED |= {"pyarrow": {"memory", "meeting", "units", "parquet_files", "duckdb"}}
 """Modules of sources other than its own that may import a library: Dask is made of pandas, and
 what reads columns in memory and single files may use what is there."""

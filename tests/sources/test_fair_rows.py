@@ -129,8 +129,21 @@ def test_kept_rows_of_a_unit_do_not_depend_on_others(engine: str, k: int) -> Non
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # Spark 3 leaves sockets open
 def test_rows_are_chosen_fairly_in_spark(spark: Any) -> None:
-    data = in_spark(people(VALUES["ties"]), spark)
-    assert_fair(chosen(data, 2), VALUES["ties"], 2)
+    for name, k in (("ties", 1), ("ties", 2), ("floats", 1)):
+        assert_fair(chosen(in_spark(people(VALUES[name]), spark), k), VALUES[name], k)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("k", [1, 2])
+def test_spark_keeps_the_same_rows_in_any_order_and_beside_any_others(spark: Any, k: int) -> None:
+    table = people(VALUES["floats"], 40)
+    mixed = table.take(random.Random(3).sample(range(len(table)), len(table)))
+    some = [table, mixed, table.slice(0, 6)]
+    kept = [bounded(in_spark(rows, spark), k, 5).frame.collect().rows() for rows in some]
+    first, again, alone = (Counter(map(str, rows)) for rows in kept)
+    assert first == again
+    assert first.total() == 40 * k
+    assert alone == Counter(str(row) for row in kept[0] if row[0] == 0)
 
 
 def test_rows_are_chosen_fairly_in_postgres(postgres: Any) -> None:

@@ -81,6 +81,21 @@ def test_tables_are_shuffled_as_the_user_set_it(engine: ModuleType, session: Any
     assert engine.in_few_parts(query) is query
 
 
+@in_the_jvm
+def test_what_made_the_kept_rows_does_not_count(engine: ModuleType, session: Any) -> None:
+    """A table that was shuffled and kept is shuffled once more, into few parts."""
+    table = session.range(100).selectExpr("id % 50 AS k").groupBy("k").count().persist()
+    query = table.selectExpr("k % 7 AS bin").groupBy("bin").count()
+    try:
+        few = engine.in_few_parts(query)
+        assert partitions(few)[0] == 2
+        assert sorted(few.collect()) == sorted(query.collect())
+        twice = query.groupBy("count").count()
+        assert engine.in_few_parts(twice) is twice
+    finally:
+        table.unpersist()
+
+
 def test_a_session_that_cannot_be_copied_is_used_as_it_is(engine: ModuleType) -> None:
     class Connected:
         """Has a session, but nothing of Java."""

@@ -195,10 +195,21 @@ def in_few_parts(query: Any) -> Any:
         analyzed = query._jdf.queryExecution().analyzed()
         sql = session._jvm.org.apache.spark.sql
         copied = (sql if SPARK_3 else sql.classic).Dataset.ofRows(copy, analyzed)
-        exchanges = copied.queryExecution().executedPlan().toString().count("Exchange")
+        exchanges = _exchanges(copied.queryExecution().executedPlan().toString())
     except Exception:  # these are internals of Spark, and the query also runs without them
         return query
     return type(query)(copied, session) if exchanges == 1 else query
+
+
+def _exchanges(plan: str) -> int:
+    """How often a plan shuffles rows, beside what it took to make the rows that are kept."""
+    count, kept = 0, None
+    for line in plan.splitlines():
+        depth = len(line) - len(line.lstrip(" :+-"))
+        if kept is None or depth <= kept:
+            kept = depth if "InMemoryRelation" in line else None
+            count += "Exchange" in line
+    return count
 
 
 def _condition(ranges: Sequence[Range]) -> str:
