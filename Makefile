@@ -166,13 +166,13 @@ $(MODIN)/.modin: pyproject.toml
 $(SPARK_3)/.spark: pyproject.toml
 	$(PYTHON) -m venv $(SPARK_3)
 	@$(SPARK_3)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
-		'pyspark==3.5.*' polars pytest pytest-xdist scipy
+		'pyspark==3.5.*' duckdb polars pytest pytest-xdist scipy
 	@touch $@
 
 $(CONNECT)/.spark: pyproject.toml
 	$(PYTHON) -m venv $(CONNECT)
 	@$(CONNECT)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' \
-		'pyspark[connect]>=4' polars pytest pytest-xdist scipy
+		'pyspark[connect]>=4' duckdb polars pytest pytest-xdist scipy
 	@touch $@
 
 $(PEERS)/.peers: pyproject.toml

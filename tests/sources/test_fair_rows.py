@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -49,7 +48,7 @@ def chosen(data: Any, k: int, seed: int = 1) -> Counter[tuple[Any, ...]]:
     frame = bounded(data, k, seed).frame.collect()
     rows = defaultdict(list)
     for value, unit in zip(frame["v"].to_list(), frame["i"].to_list(), strict=True):
-        rows[unit].append(None if pd.isna(value) else value)
+        rows[unit].append(None if str(value) == "<NA>" else value)
     return Counter(ordered(values) for values in rows.values())
 
 
