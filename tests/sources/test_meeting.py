@@ -124,6 +124,34 @@ def test_numbers_of_another_width() -> None:
     assert np.isnan(meeting._as_stated(nan, pa.float64()).to_pylist()[0])
     wide = arrow([2**64 - 1, 5], pa.uint64())
     assert meeting._as_stated(wide, pa.int64()).to_pylist() == [None, 5]
+    below = arrow([-1, 5], pa.int64())
+    assert meeting._as_stated(below, pa.uint64()).to_pylist() == [None, 5]
+    rounded = arrow([2**60 + 1, 2**60], pa.int64())
+    assert meeting._as_stated(rounded, pa.float64()).to_pylist() == [2.0**60] * 2
+
+
+def test_all_that_are_not_a_number_have_one_place() -> None:
+    payloads = np.array([0x7FF8_0000_0000_0001, 0xFFF8_0000_0000_0002], dtype=np.uint64)
+    names = meeting._as_stated(
+        arrow(payloads.view(np.float64).tolist(), pa.float64()), pa.float64()
+    )
+    assert names.null_count == 0
+    assert meeting._places(names).tolist() == [0, 0]
+
+
+def test_text_that_is_no_unicode_is_a_name() -> None:
+    names = meeting._as_stated(pd.Series(["\ud800", "\ud801"], dtype=object), meeting.TEXT)
+    assert names.null_count == 0
+    assert len(set(names.to_pylist())) == 2
+
+
+def test_rows_may_arrive_in_any_order() -> None:
+    part = meeting.placed(piece(np.arange(300) % 40, 0), "u", pa.int64(), 0)
+    asked: tuple[Any, ...] = ("u", 2, ["v"], 5)
+    first = meeting.kept(part, *asked)["v"].tolist()
+    mixed = part.sample(frac=1.0, random_state=np.random.RandomState(1))
+    assert sorted(meeting.kept(mixed, *asked)["v"]) == sorted(first)
+    assert len(first) == 80
 
 
 @pytest.fixture

@@ -50,8 +50,7 @@ def stated_type(native: Any, dtype: Any) -> Any:
         return pa.float64()
     if dtype == nw.UInt64:
         return pa.uint64()
-    small = dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128))
-    return pa.int64() if small else None
+    return pa.int64() if dtype.is_integer() or dtype == nw.Boolean else None
 
 
 def placed(part: Any, unit: str, stated: Any, number: int) -> Any:
@@ -107,7 +106,7 @@ def _fits(own: Any, stated: Any) -> bool:
         return bool(pa.types.is_integer(own) or own in (pa.float32(), pa.float64()))
     if pa.types.is_unsigned_integer(own):
         return bool(own.bit_width < 64 or own == stated)
-    return bool(pa.types.is_signed_integer(own) and own.bit_width <= 64 and stated == pa.int64())
+    return bool(pa.types.is_signed_integer(own) and stated == pa.int64())
 
 
 def _cell(name: Any, stated: Any) -> bytes | float | int | None:
