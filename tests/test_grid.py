@@ -282,6 +282,15 @@ def test_points_of_real_families_are_short(one: float, two: float, data: st.Data
     assert all(digits_of(number) <= digits_of(point) for number, point in usual)
 
 
+def test_numbers_of_a_grid_that_is_wider_than_any_double() -> None:
+    grid = UniformGrid(-1.7e308, 1.7e308)
+    steps = np.linspace(0, grid.size - 1, 1001).astype(np.int64)
+    with np.errstate(all="raise"):
+        numbers = grid.numbers(steps)
+    np.testing.assert_allclose(numbers, grid.decode(steps), rtol=1e-12)
+    assert (np.diff(numbers) > 0).all()
+
+
 def test_numbers_that_people_write_come_back() -> None:
     numbers = [0.0, 0.05, 0.3, 1.1, 3.97, 4.999, 19.99, -0.07, 1e-6, 123.456789]
     grid = default_grid(REAL, (-0.1, 200.0))

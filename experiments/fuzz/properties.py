@@ -181,12 +181,18 @@ def _answers(case: Case, values: Any, made: Any) -> Iterator[str]:
         and grid.decode(_steps(grid, values)) != list(values)
     ):
         yield f"answers off the grid: {values}"
-    if isinstance(ends, tuple) and any(not ends[0] <= value <= ends[1] for value in values):
+    if isinstance(ends, tuple) and not all(_between(ends, value) for value in values):
         yield f"answers out of bounds: {values}"
     doubles = made.type == "float" and made.provenance["grid"]["name"] == "float"
     every = dpq.FloatGrid()
     if doubles and every.decode(every.encode(np.array(values))) != list(values):
         yield f"answers off the grid: {values}"
+
+
+def _between(ends: tuple[Any, Any], value: Any) -> bool:
+    """Whether an answer is within the bounds; if it is a double, as doubles."""
+    low, high = map(float, ends) if isinstance(value, float) else ends
+    return bool(low <= value <= high)
 
 
 def _steps(grid: Any, values: Any) -> Any:

@@ -120,3 +120,19 @@ def test_leaves_that_are_too_narrow_for_a_density_are_read_in_silence() -> None:
     edges = np.array([0, zero, zero + 1, zero + 2, REALS.size])
     answers = reading.answers(REALS, np.array([1e5, 1e6, 1e5, 1e5]), edges, np.array([0.3, 0.5]))
     assert REALS.decode(answers) == [0.0, 0.0]
+
+
+WIDE = UniformGrid(-1.7e308, 1.7e308)
+
+
+@pytest.mark.parametrize("grid", [REALS, WIDE, UniformGrid(0.0, 1e-300, 1e-307)])
+@pytest.mark.parametrize("masses", [[1e-300, 0.0, 1e-305, 1e-320], [1e5, 1e6, 1e300, 1.0]])
+def test_a_callers_settings_of_numpy_do_not_matter(grid: Grid, masses: list[float]) -> None:
+    """Densities of leaves may be too large or too small for doubles."""
+    edges = np.linspace(0, grid.size, 5).astype(np.int64)
+    asked = grid, np.array(masses), edges, np.array([0.1, 0.5, 0.9])
+    usual = reading.answers(*asked)
+    with np.errstate(all="raise"):
+        strict = reading.answers(*asked)
+    assert strict.tolist() == usual.tolist()
+    assert (np.diff(usual) >= 0).all()

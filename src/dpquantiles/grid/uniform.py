@@ -99,7 +99,9 @@ class UniformGrid:
         inside = np.clip(steps, 0, self.size - 1)
         if self.kind.integral:
             return self._first + inside * self._stride
-        return (self._first + inside * float(self._stride)) / self._parts
+        first, last = self._range
+        half = 1.0 if float(last) - float(first) < math.inf else 0.5  # no double is their distance
+        return (self._first * half + inside * (self._stride * half)) / self._parts / half
 
     def decode(self, steps: NDArray[np.int64]) -> list[Any]:
         """The value of each step."""

@@ -36,6 +36,7 @@ POWERS = range(18, -13, -1)
 """The powers of ten that round numbers are multiples of, the roundest first."""
 
 
+@np.errstate(all="ignore")  # the density of a leaf can be too large, or too small, for a double
 def answers(grid: Grid, masses: Floats, edges: Ints, q: Floats) -> Ints:
     """The steps at ascending quantiles, for the masses of leaves with these edges."""
     leaf, inside = tree.places(masses, edges, q)
@@ -59,7 +60,6 @@ def _read(base: Base, edges: Ints, leaf: Ints, inside: Floats, steps: Ints) -> I
     return steps
 
 
-@np.errstate(over="ignore")  # a leaf around zero can be too narrow for its density to be finite
 def _spikes(base: Base, masses: Floats, edges: Ints) -> NDArray[np.bool_]:
     """Which leaves are far denser than both their neighbors; those without steps do not count."""
     low, high = _ends(base, edges)
