@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import dpquantiles as dpq
-from dpquantiles.sources import lazy
-from tests.sources.origins import LAZY, make
+from tests.sources.counting import counted_scans
+from tests.sources.origins import LAZY, in_postgres, make
 
 N, FEW = 12_000, 600
 RNG = np.random.default_rng(11)
@@ -58,32 +58,16 @@ REQUESTS: dict[str, tuple[int, Any, dict[str, Any]]] = {
 def scans(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each scan fetches."""
     module, _, name = LAZY[request.getfixturevalue("engine")].partition(".")
-    kind, seen = getattr(import_module(f"dpquantiles.sources.{module}"), name), []
-    collect = kind.collect
-
-    def counting(self: Any, frame: Any) -> Any:
-        found = collect(self, frame)
-        seen.append(len(found))
-        return found
-
-    monkeypatch.setattr(kind, "collect", counting)
-    for limit in ("FEW_ROWS", "MOST_ROWS", "MOST_ROUGH"):
-        monkeypatch.setattr(lazy, limit, FEW)
-    return seen
+    kind = getattr(import_module(f"dpquantiles.sources.{module}"), name)
+    return counted_scans(kind, FEW, monkeypatch)
 
 
 def table_in(engine: str, request: pytest.FixtureRequest) -> Any:
     """The table in an engine."""
     if engine != "postgres":
         return make(engine, TABLE, request)
-    server = request.getfixturevalue("postgres")
-    with server.connect() as connection:
-        connection.execute("DROP TABLE IF EXISTS scanned")
-        connection.execute("CREATE TABLE scanned (x double precision, g text, u bigint)")
-        with connection.cursor().copy("COPY scanned FROM STDIN") as copy:
-            for row in zip(*(TABLE[name].to_pylist() for name in "xgu"), strict=True):
-                copy.write_row(row)
-    return server.ibis().table("scanned")
+    types = {"x": "double precision", "g": "text", "u": "bigint"}
+    return in_postgres(TABLE, types, request.getfixturevalue("postgres"), "scanned")
 
 
 @pytest.mark.usefixtures("shared_passes")

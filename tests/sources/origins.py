@@ -2,7 +2,7 @@
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -147,17 +147,23 @@ def _spark(table: pa.Table, session: Any) -> Any:
     return frame
 
 
+def in_postgres(table: pa.Table, types: Mapping[str, str], server: Any, name: str) -> Any:
+    """As a table of PostgreSQL behind Ibis, with columns of these types."""
+    columns = ", ".join(f"{column} {stated}" for column, stated in types.items())
+    with server.connect() as connection:
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute(f"CREATE TABLE {name} ({columns})")
+        with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+            for row in zip(*(table[column].to_pylist() for column in types), strict=True):
+                copy.write_row(row)
+    return server.ibis().table(name)
+
+
 def _postgres(table: pa.Table, server: Any) -> Any:
     stated = POSTGRES_TYPES.get(table.schema.field("x").type)
     if stated is None:
         pytest.skip("Ibis does not read this type of PostgreSQL exactly, and it is refused")
-    with server.connect() as connection:
-        connection.execute("DROP TABLE IF EXISTS t")
-        connection.execute(f"CREATE TABLE t (x {stated})")
-        with connection.cursor().copy("COPY t FROM STDIN") as copy:
-            for record in table.column("x").to_pylist():
-                copy.write_row((record,))
-    return server.ibis().table("t")
+    return in_postgres(table, {"x": stated}, server, "t")
 
 
 def make(engine: str, table: pa.Table, request: pytest.FixtureRequest) -> Any:

@@ -23,7 +23,7 @@ from dpquantiles.sources import units
 from dpquantiles.sources.engine import CODE, Engine, engine_of
 from dpquantiles.sources.group_scans import VALUE, EngineGroups
 from dpquantiles.sources.tables import open_table
-from tests.sources.origins import LAZY, SLOW, make
+from tests.sources.origins import LAZY, SLOW, in_postgres, make
 
 RNG = np.random.default_rng(8)
 N = 2000
@@ -95,14 +95,8 @@ def mixed_table(engine: str, request: pytest.FixtureRequest) -> Any:
     table = pa.table({"x": pa.array(GAPS, pa.float64(), from_pandas=False), "g": MIXED})
     if engine != "postgres":
         return make(engine, table, request)
-    server = request.getfixturevalue("postgres")
-    with server.connect() as connection:
-        connection.execute("DROP TABLE IF EXISTS mixed")
-        connection.execute("CREATE TABLE mixed (x double precision, g text)")
-        with connection.cursor().copy("COPY mixed FROM STDIN") as copy:
-            for row in zip(GAPS, MIXED, strict=True):
-                copy.write_row(row)
-    return server.ibis().table("mixed")
+    types = {"x": "double precision", "g": "text"}
+    return in_postgres(table, types, request.getfixturevalue("postgres"), "mixed")
 
 
 @cache

@@ -20,6 +20,7 @@ from dpquantiles.sources.duckdb import DuckDB
 from dpquantiles.sources.lazy import LazyColumn
 from dpquantiles.sources.polars import Polars
 from dpquantiles.sources.source import open_data
+from tests.sources.counting import counted_scans
 from tests.sources.origins import in_dask, in_duckdb
 
 ROWS, FEW = 150_000, 10_000
@@ -49,18 +50,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def rows(engine: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows leave the engine in each scan. It may fetch few of them, as if n were huge."""
-    kind, seen = ENGINES[engine][0], []
-    collect = kind.collect  # type: ignore[attr-defined]
-
-    def counting(self: Any, frame: Any) -> Any:
-        found = collect(self, frame)
-        seen.append(len(found))
-        return found
-
-    monkeypatch.setattr(kind, "collect", counting)
-    for limit in ("FEW_ROWS", "MOST_ROWS", "MOST_ROUGH"):
-        monkeypatch.setattr(lazy, limit, FEW)
-    return seen
+    return counted_scans(ENGINES[engine][0], FEW, monkeypatch)
 
 
 def percentiles(data: Any, bounds: Any, **options: Any) -> tuple[Any, ...]:

@@ -206,7 +206,7 @@ def test_polars_chooses_the_rows_that_all_others_do(
     numbers = np.random.default_rng(3).integers(0, highest, 700, dtype=np.uint64)
     monkeypatch.setattr(units, "words", lambda *_: numbers)
     absent = table[units.ABSENT].to_numpy()
-    codes = np.where(absent, -1, units.codes_of(table[units.UNIT], absent))
+    codes = np.where(absent, -1, units._codes(table[units.UNIT], absent))
     kept = units._chosen(table, 1, random.Random(1))
     assert np.array_equal(kept, units.least_of_each(codes + 1, numbers, 1))
     assert (units._least_in_polars(table, numbers) is None) == (highest == 2)

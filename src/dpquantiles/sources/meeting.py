@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dpquantiles.kernels.many_draws import Ints
 from dpquantiles.sources import narwhals as nw
 from dpquantiles.sources.memory import arrow_as_numpy, as_arrow
-from dpquantiles.sources.units import codes_of, least_of_each
+from dpquantiles.sources.units import coded_units, least_of_each, turns
 
-PLACE, TURN = "dpq_place", "dpq_turn"
-"""Columns that are added to each part: where a row goes, and how it is ordered there."""
+PLACE, LINE = "dpq_place", "dpq_line"
+"""Columns that are added to each part: where a row goes, and where it comes from."""
 
 LONGEST = 1 << 40
 """More rows than a part can have."""
@@ -54,23 +54,21 @@ def stated_type(native: Any, dtype: Any) -> Any:
 
 
 def placed(part: Any, unit: str, stated: Any, number: int) -> Any:
-    """One part, the `number`-th of its table, with the places and turns of its rows."""
+    """One part, the `number`-th of its table, with the places and lines of its rows."""
     names = _as_stated(part[unit], stated)
-    turns = number * LONGEST + np.arange(len(part))
-    added = {unit: pd.arrays.ArrowExtensionArray(names), PLACE: _places(names), TURN: turns}
+    lines = number * LONGEST + np.arange(len(part))
+    added = {unit: pd.arrays.ArrowExtensionArray(names), PLACE: _places(names), LINE: lines}
     return part.assign(**added)
 
 
 def kept(part: Any, unit: str, rows: int, columns: Sequence[str], key: int) -> Any:
     """The rows that are kept of a part where units have met: at most `rows` of each."""
-    part = part.sort_values(TURN)
+    part = part.sort_values(LINE)
     absent = part[unit].isna().to_numpy()
-    codes = codes_of(nw.from_native(part[unit], series_only=True), absent) + 1
-    codes[absent] = 0
+    codes = coded_units(nw.from_native(part[unit], series_only=True), absent)
     by_unit = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[by_unit], prepend=-1))
     turn = np.empty(len(codes), dtype=np.int64)
-    turn[by_unit] = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
+    turn[by_unit] = turns(codes[by_unit])
     numbers = _mixed(part[PLACE].to_numpy(), turn, key)
     return part[list(columns)][least_of_each(codes, numbers, rows)]
 

@@ -114,9 +114,7 @@ def _chosen(units: Any, rows: int, bits: Bits) -> Bools:
         if kept is not None:
             return kept
     absent = as_numpy(units[ABSENT]).astype(bool)
-    codes = codes_of(units[UNIT], absent) + 1
-    codes[absent] = 0
-    return least_of_each(codes, numbers, rows)
+    return least_of_each(coded_units(units[UNIT], absent), numbers, rows)
 
 
 def _least_in_polars(units: Any, numbers: NDArray[np.uint64]) -> Bools | None:
@@ -152,14 +150,25 @@ def least_of_each(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:
 
 def _least_by_sorting(codes: Ints, numbers: NDArray[np.uint64], rows: int) -> Bools:
     order = np.lexsort((numbers, codes))
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    place = np.arange(len(codes)) - np.repeat(starts, np.diff(starts, append=len(codes)))
     kept = np.zeros(len(codes), dtype=bool)
-    kept[order[place < rows]] = True
+    kept[order[turns(codes[order]) < rows]] = True
     return kept
 
 
-def codes_of(units: Any, absent: Bools) -> Ints:
+def turns(ordered: Ints) -> Ints:
+    """For ascending codes, how many of the same code come before each."""
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    return np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+
+
+def coded_units(units: Any, absent: Bools) -> Ints:
+    """The code of each row's unit, and zero for rows without one."""
+    codes = _codes(units, absent) + 1
+    codes[absent] = 0
+    return codes
+
+
+def _codes(units: Any, absent: Bools) -> Ints:
     """A number for each row: equal for equal names, different for different names."""
     native = units.to_native()
     # Python compares objects itself: other libraries may fail on what such a column holds.
@@ -180,7 +189,7 @@ def codes_of(units: Any, absent: Bools) -> Ints:
         return np.asarray(native.factorize()[0], dtype=np.int64)
     if hasattr(arrow.type, "value_type"):  # a dictionary, which may contain a value twice
         values = arrow.cast(arrow.type.value_type)
-        return codes_of(nw.from_native(values, series_only=True), absent)
+        return _codes(nw.from_native(values, series_only=True), absent)
     parts = [
         arrow_as_numpy(part.indices.fill_null(-1)) for part in arrow.dictionary_encode().chunks
     ]
