@@ -230,7 +230,7 @@ def test_a_third_row_does_not_make_one_unit_of_two(third: Any) -> None:
         piece(pd.Series(own, dtype=t), 2 * at)
         for at, (own, t) in enumerate(zip(names, types, strict=True))
     ]
-    assert kept(in_parts(pieces), 1, 3)[:2] in ([0, 1], [1, 2])
+    assert len(kept(in_parts(pieces), 1, 3)) == (2 if third == 2**60 else 3)
 
 
 @pytest.mark.usefixtures("plain")
